@@ -10,8 +10,8 @@ import pytest
 
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import descriptor, new_table, partition, table
-from tests.wire.writing import Name, begin, day, publish, scanned
-from thrift_idl.gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
+from tests.wire.writing import Name, begin, change, day, publish, scanned
+from thrift_idl.gen.hive_metastore.ttypes import InvalidOperationException, MetaException, NoSuchObjectException
 from thrift_idl.gen.metastore.ttypes import (
     BeginWriteRequest,
     ConflictException,
@@ -260,6 +260,42 @@ def test_retired_locations_are_not_granted(metastore_client: Any, written: Name,
     assert result.replaced == [f"{root}/ds=1", f"{root}/old"]
     asked = RenewWriteRequest(begin(metastore_client, written), [f"{root}/{text}" for text in ("ds=1", "old/x", "new")])
     assert metastore_client.renew_write(asked).granted == [False, False, True]
+
+
+@pytest.mark.parametrize("is_partitioned", [True, False])
+def test_an_overwrite_is_not_undone_by_a_client_that_read_before_it(
+    metastore_client: Any, metastore_server: Server, root: str, is_partitioned: bool
+) -> None:
+    """Hive's clients send the whole table or partition, also to change a property."""
+    client, other = metastore_client, f"{root}/other"
+    name = new_table(client, [("ds", "string")] if is_partitioned else [], sd=descriptor(root))
+    values = ["1"] if is_partitioned else []
+    if is_partitioned:
+        client.add_partition(partition(*name, values))
+
+    def read() -> Any:
+        return client.get_partition(*name, values) if is_partitioned else client.get_table(*name)
+
+    def alter(struct: Any, **parameters: str) -> None:
+        struct.parameters |= parameters
+        (client.alter_partition if is_partitioned else client.alter_table)(*name, struct)
+
+    before, write = read(), begin(client, name)
+    location = f"{root}/_versions/{write}"
+    publish(client, name, write, PublishPartition(values, PublishMode.OVERWRITE, location, []))
+    with pytest.raises((MetaException, InvalidOperationException), match="read it again and repeat the change"):
+        alter(before, colour="red")
+    assert (read().sd.location, read().parameters.get("colour")) == (location, None)
+    alter(read(), colour="red")
+    assert (read().sd.location, read().parameters["colour"]) == (location, "red")
+    chosen = read()
+    chosen.sd.location = other
+    alter(chosen)
+    assert read().sd.location == other
+    # Later it is a client's choice: Trino and Flink write a partition at its default location.
+    change(metastore_server.database_url, f"UPDATE file_operations SET decided_at = '2000-01-01' WHERE root = '{root}'")
+    alter(before)
+    assert read().sd.location == before.sd.location
 
 
 def test_directories_in_use_by_others_are_not_replaced(metastore_client: Any, written: Name, root: str) -> None:

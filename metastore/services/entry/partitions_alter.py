@@ -18,6 +18,7 @@ from metastore.services.files.change_loop import Attempt
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import move_registered_directory
 from metastore.services.files.planning import check_unblocked, plan_moves
+from metastore.services.files.retirement import check_not_replaced
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.locations import admit_descriptors, locations_of
 from metastore.services.rules.lookup import get_table, required, taken
@@ -75,7 +76,7 @@ class PartitionAlterService(ChangingService):
                 pairs = _lock_existing(work, stored, rules, new, context)
                 old_texts = befores([old for old, _ in pairs])
                 changes = self._successors(work, stored, rules, pairs)
-                relocated = self._admit_locations(rules.table, changes)
+                relocated = self._admit_locations(work, stored, rules.table, changes)
                 # Decided before statistics are filled in, which must not count as a change by the client.
                 keeps_data = leaves_data([(change.old.partition, change.new.partition) for change in changes], context)
                 if counting:
@@ -105,12 +106,24 @@ class PartitionAlterService(ChangingService):
         check_distinct([change.new for change in changes])
         return changes
 
-    def _admit_locations(self, table: Table, changes: Sequence[_Change]) -> list[str]:
+    def _admit_locations(
+        self, work: UnitOfWork, stored: StoredTable, table: Table, changes: Sequence[_Change]
+    ) -> list[str]:
         """Checks changed locations. Returns the new ones that no partition of the call had before."""
-        relocated = [change.new.partition.sd for change in changes if change.relocates]
-        known = {text for change in changes for text in locations_of(change.old.partition.sd)} if relocated else set()
-        admit_descriptors(self._warehouse.roots, table, relocated, known)
-        return [sd.location for sd in relocated if sd.location and sd.location not in known]
+        relocated = [change for change in changes if change.relocates]
+        if not relocated:
+            return []
+        known = {text for change in changes for text in locations_of(change.old.partition.sd)}
+        descriptors = [change.new.partition.sd for change in relocated]
+        admit_descriptors(self._warehouse.roots, table, descriptors, known)
+        names = {
+            text: f"{stored.ref.name} partition {change.old.name}"
+            for change in relocated
+            for text in locations_of(change.new.partition.sd)
+            if text not in known
+        }
+        check_not_replaced(work, stored, names)
+        return [sd.location for sd in descriptors if sd.location and sd.location not in known]
 
     def _store_changes(
         self, work: UnitOfWork, stored: StoredTable, changes: Sequence[_Change], *, keeps_data: bool

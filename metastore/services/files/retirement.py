@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Final
 
 from metastore.domain.skew_directories import default_directory
+from metastore.errors import ConflictError
 from metastore.services.files.open_writes import root_of
 from metastore.services.rules.locations import locations_of
 from metastore.storage.references import StoredTable
@@ -14,6 +17,9 @@ from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
+
+_JUST: Final = timedelta(minutes=1)
+"""How long a client may need from reading a table or partition to altering it."""
 
 
 def replaced_locations(old: StorageDescriptor, new: StorageDescriptor) -> list[str]:
@@ -56,6 +62,22 @@ def retire(
     canonical = [paths.canonical(text) for text in unused]
     work.retired_locations.add(stored.ref.id, root_of(stored), canonical, REPLACED, query_id, drop_id)
     return unused
+
+
+def check_not_replaced(work: UnitOfWork, stored: StoredTable, changed: Mapping[str, str]) -> None:
+    """Raises ConflictError if a write has just replaced one of the locations that a client sets.
+
+    `changed`: the table or partition that gets a location, by location.
+
+    Hive's clients send the whole table or partition. If they have read it before an overwrite, they would bring the old
+    rows back. Later, such a location is a client's choice: Trino and Flink write partitions at their default location.
+    """
+    labels = {paths.canonical(text): label for text, label in changed.items()}
+    if labels and (replaced := work.retired_locations.replaced_since(stored.ref.id, list(labels), _JUST)):
+        raise ConflictError(
+            f"Another client has overwritten {labels[replaced[0]]}, and {replaced[0]} is its former location: read it "
+            "again and repeat the change; UNDROP brings the former rows back"
+        )
 
 
 def replaced_at_defaults(work: UnitOfWork, stored: StoredTable, names: Iterable[str]) -> list[str]:

@@ -108,6 +108,12 @@ class RetiredLocations(Repository):
             statement = statement.where(_COLUMNS.table_id == table_id)
         return list(self._connection.execute(statement.returning(_COLUMNS.location)).scalars())
 
+    def replaced_since(self, table_id: int, locations: Sequence[str], age: timedelta) -> list[str]:
+        """Returns the locations that a write to the table has replaced within this age."""
+        of_table = _COLUMNS.table_id == table_id, _COLUMNS.location == any_(literal(list(locations), Texts))
+        query = select(_COLUMNS.location).where(_RETIRED, *of_table, _COLUMNS.decided_at > ago(age))
+        return list(self._connection.execute(query.order_by(_COLUMNS.location)).scalars())
+
     def due(self, table_ids: Sequence[int] | None, grace: timedelta, *, kept: bool = False) -> list[RetiredLocation]:
         """Returns the locations whose grace time is over, by location. `kept`: also those that a drop can restore."""
         over = [_RETIRED, _COLUMNS.decided_at <= ago(grace), *([] if kept else [_COLUMNS.drop_id.is_(None)])]
