@@ -22,11 +22,10 @@ from tests.fixtures import server
 from tests.fixtures.database import execute, reachable_folder
 from tests.fixtures.installed_postgres import installed_postgres
 from tests.interop.hive_schema import public_queries
-from tests.interop.hive_schema.catalog import KINDS, fill
-from tests.interop.hive_schema.comparison import unexplained
-from tests.interop.hive_schema.reads import everything
+from tests.interop.hive_schema.catalog import fill
+from tests.interop.hive_schema.reads import differences, everything
 from tests.interop.hive_schema.servers import SCRIPTS, Jdbc, mariadb, mysql, psql, running, scripts
-from tests.interop.hive_schema.spark_statements import LEXER_ERROR, WITH_A_BLANK, WRITES, answers, reads
+from tests.interop.hive_schema.spark_statements import LEXER_ERROR, WITH_A_BLANK, WRITES, answers, objects, reads
 from tests.interop.maven import UnavailableError
 from tests.interop.report import Report
 from tests.wire.importing import moving
@@ -182,8 +181,8 @@ def test_statements_of_spark(catalog: Catalog, new_report: Callable[[str], Repor
     runner.upgrade(url)
     with server.running(url, tmp_path) as ours:
         with server.connected(ours, ThriftHiveMetastore) as client:
-            fill(client, len(KINDS), 50)
-            statements = reads(client.get_all_tables("sales"))
+            fill(client, TABLES, PARTITIONS)
+            statements = reads(*objects(client))
         written = answers(ours.uri, ours.warehouse, [*WRITES, *statements])
     assert not [each for each in written[: len(WRITES)] if each]
     with running("2.3", tmp_path / "hive", _reader(catalog, url, tmp_path)) as hive:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterable
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -62,17 +64,41 @@ WITH_A_BLANK = tuple(f"SELECT * FROM spark.events WHERE {each}" for each in _FIL
 LEXER_ERROR = "Error parsing partition filter; lexer error"
 
 
-def reads(tables: list[str]) -> list[str]:
-    """The statements that only read. `tables`: of the database `sales`, read without their files."""
-    names = [f"sales.`{name}`" for name in tables] + [f"spark.{name}" for name in _FILTERS]
+def reads(tables: Iterable[str], partitions: Iterable[str]) -> list[str]:
+    """The statements that only read. `tables`: read without files. `partitions`: names with a PARTITION clause."""
+    names = [*tables, *(f"spark.{name}" for name in _FILTERS)]
     shows = ("DESCRIBE EXTENDED", "SHOW CREATE TABLE", "SHOW TBLPROPERTIES", "SHOW COLUMNS IN", "SHOW PARTITIONS")
     return [
         *_DATABASES,
         *_LISTS,
         *(f"{show} {name}" for name in names for show in shows),
+        *(f"{show} {name}" for name in partitions for show in ("DESCRIBE EXTENDED", "SHOW PARTITIONS")),
         *(f"SELECT * FROM spark.{name}" for name in _FILTERS),
         *(f"SELECT * FROM spark.{name} WHERE {each}" for name, filters in _FILTERS.items() for each in filters),
     ]
+
+
+def objects(client: Any) -> tuple[list[str], list[str]]:
+    """Names all tables of the catalog, and two partitions of each partitioned one."""
+    tables = [
+        client.get_table(database, name) for database in ("sales", "db2") for name in client.get_all_tables(database)
+    ]
+    partitions = [
+        f"{_full(table)} PARTITION ({', '.join(map(_condition, table.partitionKeys, partition.values))})"
+        for table in tables
+        if table.partitionKeys
+        for partition in client.get_partitions(table.dbName, table.tableName, 2)
+    ]
+    return list(map(_full, tables)), partitions
+
+
+def _full(table: Any) -> str:
+    return f"{table.dbName}.`{table.tableName}`"
+
+
+def _condition(key: Any, value: str) -> str:
+    text = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"{key.name} = '{text}'"
 
 
 def answers(uri: str, warehouse: str, statements: list[str]) -> list[list[str]]:
