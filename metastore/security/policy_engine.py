@@ -24,6 +24,7 @@ log = logging.getLogger("metastore.security")
 
 _BATCH: Final = 1000  # resources in one request
 _MAX_ANSWER: Final = 16 * 2**20  # bytes
+_PART: Final = 2**16  # bytes
 _PAUSE: Final = 1.0  # seconds after a failure without requests to the engine
 
 
@@ -92,8 +93,14 @@ class PolicyEngine:
     def _post(self, document: Any) -> Any:
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self._url, json.dumps(document).encode(), headers)  # noqa: S310 - http(s) only
+        deadline, answer = self.clock() + self._timeout, bytearray()
         with self._opener.open(request, timeout=self._timeout) as response:
-            return json.loads(response.read(_MAX_ANSWER))
+            # The timeout of a connection is that of each receipt: an answer in small parts would take for ever.
+            while len(answer) < _MAX_ANSWER and (part := response.read1(_PART)):
+                answer += part
+                if self.clock() > deadline:
+                    raise TimeoutError(f"its answer takes longer than {self._timeout:g} s (METASTORE_OPA_TIMEOUT)")
+        return json.loads(answer)
 
 
 def _described(resource: Resource) -> dict[str, Any]:

@@ -73,8 +73,8 @@ def absolute(locations: Iterable[str | None]) -> list[str]:
 
 
 def is_relative(location: str) -> bool:
-    """Returns whether a location is a name below another one: not absolute, not special for a file system, and without a
-    step upwards.
+    """Returns whether a location is a name below another one: not absolute, not special for a file system, and without
+    a step upwards.
     """
     is_plain = ":" not in location and not location.startswith(("~", "%")) and ".." not in location.split("/")
     return is_plain and not absolute([location])

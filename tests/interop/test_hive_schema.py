@@ -23,7 +23,8 @@ from tests.fixtures.database import execute, reachable_folder
 from tests.fixtures.installed_postgres import installed_postgres
 from tests.interop.hive_schema import public_queries
 from tests.interop.hive_schema.catalog import fill
-from tests.interop.hive_schema.reads import differences, everything
+from tests.interop.hive_schema.comparison import unexplained
+from tests.interop.hive_schema.reads import everything
 from tests.interop.hive_schema.servers import SCRIPTS, Jdbc, mariadb, mysql, psql, running, scripts
 from tests.interop.hive_schema.spark_statements import LEXER_ERROR, WITH_A_BLANK, WRITES, answers, objects, reads
 from tests.interop.maven import UnavailableError

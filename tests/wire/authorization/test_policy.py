@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
@@ -284,6 +285,14 @@ def test_calls_are_rejected_while_the_engine_is_down(policy: Policy) -> None:
     policy.answer = None
     now[0] += 2
     assert engine.rights("bob", ["analysts"], sales) == [frozenset(["SELECT"])]
+
+
+def test_an_answer_that_never_ends_is_none(policy: Policy) -> None:
+    """The timeout of a connection counts from each part of the answer."""
+    moments = itertools.count()
+    engine = PolicyEngine(policy.url, cache_seconds=5, timeout=0.2, clock=lambda: float(next(moments)))
+    with pytest.raises(UnavailableError, match="takes longer than"):
+        engine.rights("bob", ["analysts"], [Resource("hive", "sales")])
 
 
 @pytest.mark.parametrize("change", [{"opa_url": ""}, {"opa_url": "ftp://host"}, {"opa_ca": Path("/nowhere/ca.pem")}])
