@@ -62,8 +62,8 @@ _ALL: Final = frozenset(("ALL", "ALL PRIVILEGES"))
 OWNER_RIGHTS: Final = frozenset(map(str, Right)) - {Right.LOCATION, Right.COLUMNS}
 _INCLUDED_IN_ALL: Final = OWNER_RIGHTS - {Right.OWNERSHIP}
 _INHERITED: Final = _INCLUDED_IN_ALL - {Right.CREATE}
-# A writer who misses a column would replace rows and partitions by ones without it.
-_NEED_ALL_COLUMNS: Final = frozenset((Right.SELECT, Right.INSERT, Right.UPDATE, Right.ALTER, Right.OWNERSHIP))
+NEED_ALL_COLUMNS: Final = frozenset((Right.INSERT, Right.UPDATE, Right.ALTER, Right.OWNERSHIP))
+"""Rights that only callers have who see all columns: others would replace rows and partitions by ones without some."""
 GRANTED: Final = _INCLUDED_IN_ALL | {str(Right.LOCATION), "ALL"}
 """Privileges that can be granted."""
 DENIABLE: Final = _INCLUDED_IN_ALL | {"ALL"}
@@ -333,7 +333,7 @@ def _without_columns(grants: CallerGrants, table: Securable, held: frozenset[str
     if scope is None:
         return whole
     reads = Right.SELECT in whole or bool(scope.only)
-    return (whole - _NEED_ALL_COLUMNS) | ({Right.COLUMNS} if reads else NOTHING)
+    return (whole - NEED_ALL_COLUMNS - {Right.SELECT}) | ({Right.COLUMNS} if reads else NOTHING)
 
 
 def sees(grants: CallerGrants, securable: Securable) -> bool:

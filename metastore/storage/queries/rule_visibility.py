@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from metastore.domain.name_rules import DENY, NameRule
 from metastore.domain.privileges import (
+    NEED_ALL_COLUMNS,
     OF_COLUMN,
     OWNER_RIGHTS,
     PART,
@@ -94,10 +95,10 @@ HAS_DENIED_COLUMN: Final = """EXISTS (
                        cast(:column_tables AS text[])) AS c(catalog, database, name)
     WHERE c.catalog = d.catalog AND c.database = d.name AND c.name = t.name)"""
 """Tables with a column that a rule denies."""
-# Callers who miss a column have neither ALTER nor ownership.
+_LOST: Final = ", ".join(f"'{right}'" for right in sorted(NEED_ALL_COLUMNS))
 _LEFT_ON_TABLE: Final = f"""
     NOT {_ALL_DENIED.format(on=_ON_TABLE)} AND CASE WHEN {HAS_DENIED_COLUMN} THEN (
-        SELECT coalesce(bool_or(NOT k.is_column AND k.privilege NOT IN ('{Right.ALTER}', '{Right.OWNERSHIP}')), false)
+        SELECT coalesce(bool_or(NOT k.is_column AND k.privilege NOT IN ({_LOST})), false)
             OR coalesce(bool_and(k.is_column), false)
         FROM ({_KEPT_ON_TABLE}) AS k
     ) ELSE EXISTS ({_KEPT_ON_TABLE}) END
