@@ -61,7 +61,7 @@ def test_printed_differences_can_be_listed_as_expected() -> None:
     assert [[difference.covers(one) for difference in differences] for one in actual] == [[True, False], [False, True]]
 
 
-def test_a_long_answer_goes_on_in_lines_that_are_indented_further() -> None:
+def test_a_long_answer_continues_in_indented_lines() -> None:
     (difference,) = listed("# T\n\n## w\n\n    s/a | answer\n        Hive: [1,\n              2]\n        ours: []\n")
     assert difference == Difference("s/a", "answer", "[1, 2]", "[]", "w")
 

@@ -273,7 +273,7 @@ def test_the_schema_lists_every_value() -> None:
             assert set(section) == set(schema["properties"][name]["properties"]), name
 
 
-def test_the_versions_are_those_of_the_project() -> None:
+def test_the_versions_equal_the_projects() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     project = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert project

@@ -68,7 +68,7 @@ def gateway(any_gateway: Gateway) -> Gateway:
     return any_gateway
 
 
-def test_spark_connect_of_spark_3_is_refused(version: str) -> None:
+def test_spark_connect_of_spark_3_is_rejected(version: str) -> None:
     if version != "3.5":
         pytest.skip("Spark Connect can authenticate")
     arguments = ("--uri", "thrift://127.0.0.1:1", "--share-level", "user", "--connect", "15002")

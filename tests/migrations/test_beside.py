@@ -62,7 +62,7 @@ def server(revision: str) -> Registration:
     return Registration(server=uuid.uuid4(), version="1.0", revision=revision, host="alpha", port=9083)
 
 
-def test_what_servers_of_before_retire_is_in_the_journal_and_the_other_way_round(older_url: str) -> None:
+def test_retired_locations_of_old_servers_and_the_journal_are_equal(older_url: str) -> None:
     retire = "INSERT INTO retired_locations VALUES ('file:/{0}', NULL, 'file:/', now(), 'dropped', 'q')"
     journal = "SELECT location, reason FROM file_operations ORDER BY location"
     with connected(older_url, "metastore") as old:
@@ -107,7 +107,7 @@ def test_finishing_comes_after_the_upgrade(older_url: str) -> None:
         runner.finish(older_url)
 
 
-def test_a_step_that_breaks_servers_of_before_is_refused_beside_them(empty_database_url: str) -> None:
+def test_a_step_that_breaks_running_servers_is_rejected(empty_database_url: str) -> None:
     bring(empty_database_url, "0009")
     with (
         connected(empty_database_url, "metastore"),
@@ -137,7 +137,7 @@ def test_registered_servers_are_listed_and_waited_for(database_url: str, store: 
     assert runner.finish(database_url)
 
 
-def test_who_was_not_seen_is_gone(database_url: str, store: Store) -> None:
+def test_an_unseen_server_counts_as_gone(database_url: str, store: Store) -> None:
     with connected(database_url) as connection:
         connection.execute(
             text("""
@@ -163,7 +163,7 @@ def test_a_server_that_was_silent_while_an_upgrade_was_finished_refuses_calls(st
         pytest.fail("it got a connection")
 
 
-def test_a_server_goes_on_beside_a_later_version_until_that_is_finished(database_url: str) -> None:
+def test_a_server_works_with_a_later_schema_until_the_upgrade_is_finished(database_url: str) -> None:
     with connected(database_url) as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
         connection.execute(text("UPDATE metastore_properties SET value = '9999' WHERE name = 'schema.upgraded'"))

@@ -102,13 +102,13 @@ def test_a_broken_upgrade_changes_nothing(empty_database_url: str) -> None:
         assert connection.scalar(text("SELECT to_regclass('catalogs')")) is None
 
 
-def test_an_empty_database_is_refused_with_the_command_that_mends_it(empty_database_url: str) -> None:
+def test_an_empty_database_is_rejected_with_the_command_that_mends_it(empty_database_url: str) -> None:
     with pytest.raises(ConfigurationError, match=r"no schema yet.*metastore db upgrade --database-url") as raised:
         runner.check(empty_database_url)
     assert "\n" not in str(raised.value)
 
 
-def test_a_later_schema_is_refused(database_url: str) -> None:
+def test_a_later_schema_is_rejected(database_url: str) -> None:
     with connected(database_url) as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
         connection.commit()

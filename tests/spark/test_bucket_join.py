@@ -143,7 +143,7 @@ def test_the_report_tells_what_is_read_by_bucket(spark: SparkSession) -> None:
     assert (scan.table, scan.kept.partitions, scan.kept.buckets, scan.total.buckets) == ("default.joined_a", 1, 1, 16)
 
 
-def test_what_lies_otherwise_is_refused(spark: SparkSession, context: Context, table_name: str) -> None:
+def test_other_layouts_are_rejected(spark: SparkSession, context: Context, table_name: str) -> None:
     make_table(context.metastore, table_name, "at timestamp", buckets=Buckets(("at",), 2))
     a = spark.table("joined_a")
     for query in (spark.table("joined_none"), a.select("v"), spark.table(table_name)):

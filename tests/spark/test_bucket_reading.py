@@ -245,7 +245,7 @@ TOO_HIGH = (
         (break_directory, r"is corrupt. Found sub-directory 'more' in bucket directory for partition: ds=0"),
     ],
 )
-def test_a_corrupt_directory_is_refused_unless_buckets_are_ignored(
+def test_a_corrupt_directory_is_rejected_unless_buckets_are_ignored(
     spark: SparkSession, small: tuple[Table, Path], damage: Callable[[Path], None], error: str
 ) -> None:
     table, location = small
@@ -344,7 +344,7 @@ def test_the_statement_that_makes_it_makes_hives_buckets(context: Context, table
 
 
 @since("4.0", "reading integers of Parquet as bigint")
-def test_rows_that_lie_by_another_type_are_found(context: Context, table_name: str) -> None:
+def test_rows_bucketed_by_another_type_are_found(context: Context, table_name: str) -> None:
     """Without CASCADE, partitions keep the type by whose hash their rows are stored."""
     metastore, spark = context.metastore, context.spark
     table = make_table(
@@ -364,7 +364,7 @@ def test_rows_that_lie_by_another_type_are_found(context: Context, table_name: s
     assert by_bucket(spark.table(table_name).where("ds = 2")).count() == 8
 
 
-def test_a_partition_without_buckets_is_refused(context: Context, table_name: str) -> None:
+def test_a_partition_without_buckets_is_rejected(context: Context, table_name: str) -> None:
     table = make_table(context.metastore, table_name, "id int", "ds int")
     insert_into(context, table.full_name, frame(context.spark, "id int, ds int", (1, 0)))
     now = context.metastore.get_table("default", table_name)

@@ -59,7 +59,7 @@ def empty_files(spark: SparkSession) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("version", "storage"), [(1, ORC), (2, PARQUET)])
-def test_rows_lie_in_their_bucket_in_the_tables_order(
+def test_rows_are_in_their_bucket_in_the_tables_order(
     context: Context, table_name: str, version: int, storage: object
 ) -> None:
     spark = context.spark
@@ -203,7 +203,7 @@ def test_buckets_that_cannot_be_computed_are_rejected(
     assert data_files(str(table.location)) == []
 
 
-def test_rows_that_the_query_has_arranged_lie_in_their_buckets_too(context: Context, table_name: str) -> None:
+def test_rows_that_the_query_has_sorted_are_in_their_buckets(context: Context, table_name: str) -> None:
     table = make_table(context.metastore, table_name, "id int, v int", buckets=Buckets(("id",), 4, (("v", True),)))
     rows = frame(context.spark, "id int, v int", *((n, -n) for n in range(50))).orderBy("id")
     insert_into(context, table.full_name, rows)

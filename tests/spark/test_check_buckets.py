@@ -56,7 +56,7 @@ def test_names_and_rows_are_checked(context: Context, table: Table) -> None:
     ]
 
 
-def test_texts_of_limited_length_are_read_as_they_lie(context: Context, table_name: str) -> None:
+def test_texts_of_limited_length_are_read_as_stored(context: Context, table_name: str) -> None:
     """Spark rejects a schema with such types."""
     table = make_table(
         context.metastore,
@@ -70,7 +70,7 @@ def test_texts_of_limited_length_are_read_as_they_lie(context: Context, table_na
     assert context.spark.table(table_name).count() == 2
 
 
-def test_rows_lie_by_the_types_of_their_partition(context: Context, table: Table) -> None:
+def test_rows_are_bucketed_by_the_types_of_their_partition(context: Context, table: Table) -> None:
     context.metastore.alter_table(replace(table, columns=(Column("id", "bigint"),)))
     assert check_buckets(context.spark, table.full_name, rows=True) == ()
 
@@ -84,7 +84,7 @@ def test_other_formats_are_checked_by_name_but_not_written(context: Context, tab
     assert context.spark.table(table_name).count() == 0
 
 
-def test_a_table_without_buckets_is_refused(context: Context, table_name: str) -> None:
+def test_a_table_without_buckets_is_rejected(context: Context, table_name: str) -> None:
     make_table(context.metastore, table_name, "id int")
     with pytest.raises(InvalidInsertError, match="has no buckets to check"):
         check_buckets(context.spark, table_name)

@@ -121,7 +121,7 @@ def test_the_table_is_invisible_before_its_rows_are_written(spark: Session, cont
     assert folder(partition.location).is_dir()
 
 
-def test_of_two_at_once_one_wins(spark: Session, context: Context, db: str) -> None:
+def test_one_of_two_concurrent_statements_wins(spark: Session, context: Context, db: str) -> None:
     """The other statement runs between this one's last check and its end."""
 
     def rival(step: str) -> None:

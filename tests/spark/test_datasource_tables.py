@@ -64,9 +64,7 @@ def test_strict_mode_and_limits_are_kept(spark: SparkSession, table: str, settin
     assert len(rows(spark, table)) == 2
 
 
-def test_static_mode_that_somebody_has_set_empties_what_the_clause_names(
-    spark: SparkSession, table: str, setting: object
-) -> None:
+def test_static_mode_empties_the_partitions_of_the_clause(spark: SparkSession, table: str, setting: object) -> None:
     assert callable(setting)
     spark.sql(f"INSERT INTO {table} VALUES (3, '2', 'a')")
     setting("spark.sql.sources.partitionOverwriteMode", "static")
@@ -163,7 +161,7 @@ def test_save_as_table_over_files_that_are_there(spark: SparkSession, table_name
         spark.sql(f"DROP TABLE {table_name}")
 
 
-def test_overwriting_with_save_as_table_keeps_skew_or_says_so(
+def test_overwriting_with_save_as_table_keeps_the_skew_or_fails(
     spark: SparkSession, metastore: MetastoreClient, table_name: str
 ) -> None:
     spark.sql(f"CREATE TABLE {table_name} (a BIGINT) PARTITIONED BY (ds STRING) SKEWED BY (a) ON (1)")
@@ -196,9 +194,7 @@ def test_appending_with_save_as_table_to_tables_of_hives(spark: SparkSession, ta
 
 
 @since("4.0", "a place for rules that come before tables are looked up, which writeTo needs,")
-def test_properties_that_are_said_are_those_of_the_table(
-    spark: SparkSession, metastore: MetastoreClient, table_name: str
-) -> None:
+def test_given_properties_become_the_tables(spark: SparkSession, metastore: MetastoreClient, table_name: str) -> None:
     data = spark.range(2)
     data.writeTo(table_name).create()
     data.writeTo(table_name).tableProperty("x", "y").createOrReplace()
@@ -225,7 +221,7 @@ def test_show_create_tells_nothing_of_writes(spark: SparkSession, table_name: st
 
 
 @pytest.mark.parametrize("clause", ["", "PARTITIONED BY (p)"])
-def test_what_another_session_has_put_in_its_place_is_read_and_written(
+def test_a_table_replaced_by_another_session_is_read_and_written(
     spark: SparkSession, table_name: str, clause: str
 ) -> None:
     other = spark.newSession()

@@ -67,7 +67,7 @@ def test_static_dynamic_and_mixed(spark: Session, t: str) -> None:
     assert names == ["ds=a/hr=3", "ds=a/hr=4", "ds=a/hr=5", "ds=b/hr=6", "ds=b/hr=7", "ds=b/hr=8"]
 
 
-def test_overwriting_replaces_what_receives_rows_and_what_is_named_in_full(spark: Session, t: str) -> None:
+def test_overwriting_replaces_partitions_that_receive_rows_or_are_named(spark: Session, t: str) -> None:
     spark.sql(f"INSERT INTO {t} VALUES (1, 'x', 'a', 1), (2, 'x', 'a', 2), (3, 'x', 'b', 1)")
     spark.sql(f"INSERT OVERWRITE TABLE {t} PARTITION (ds = 'a', hr) SELECT 9, 'new', 1")
     assert rows(spark, t) == [(2, "x", "a", 2), (3, "x", "b", 1), (9, "new", "a", 1)]

@@ -61,7 +61,7 @@ def test_the_property_is_about_sketches_that_forget(spark: Session) -> None:
     assert frame.select("x").distinct().count() > 8_192
 
 
-def test_what_is_saved(spark: Session) -> None:
+def test_the_saved_bytes(spark: Session) -> None:
     rows = [("a",)] * 60 + [("b",)] * 20 + [(f"c{n}",) for n in range(20)]
     skew = find_skew(spark.createDataFrame(rows, "x string"), "X", share=0.1)
     assert [(value.values, value.rows, value.share, value.pruned) for value in skew.values] == [
@@ -149,7 +149,7 @@ def test_the_session_says_how_many_values_there_may_be(spark: Session) -> None:
         spark.conf.unset(MAX_VALUES_SETTING)
 
 
-def test_what_the_session_allows_is_written_down_for_the_metastore(spark: Session, table_name: str) -> None:
+def test_the_sessions_limit_is_stored_for_the_metastore(spark: Session, table_name: str) -> None:
     values = ", ".join(map(str, range(101)))
     statement = f"CREATE TABLE {table_name} (x INT) PARTITIONED BY (p INT) SKEWED BY (x) ON ({values}) STORED AS ORC"
     with pytest.raises(InvalidStatementError, match=r"cannot be skewed on 101 values: at most 100 .*skew\.max\.values"):

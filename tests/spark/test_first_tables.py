@@ -116,7 +116,7 @@ def test_an_external_table_is_not_made_over_rows_that_were_replaced(
 
 
 @pytest.mark.parametrize("partitioned", ["", "PARTITIONED BY (ds INT)"])
-def test_who_reads_a_managed_table_by_its_path_finds_the_newest_rows_or_an_error(
+def test_a_reader_by_path_gets_the_newest_rows_or_an_error(
     spark: SparkSession, metastore: MetastoreClient, table_name: str, partitioned: str
 ) -> None:
     spark.sql(f"CREATE TABLE {table_name} (a INT) {partitioned}")
@@ -158,7 +158,7 @@ def test_a_temporary_view_hides_the_table_from_statements_about_it(
     assert metastore.get_table("default", table_name).skew.columns == ("a",)
 
 
-def test_a_type_that_hive_lacks_is_refused_with_skew(spark: SparkSession, table_name: str) -> None:
+def test_a_type_that_hive_lacks_is_rejected_with_skew(spark: SparkSession, table_name: str) -> None:
     with pytest.raises(errors.InvalidStatementError, match="column ds has a type"):
         spark.sql(f"CREATE TABLE {table_name} (a INT) PARTITIONED BY (ds TIMESTAMP_NTZ) SKEWED BY (a) ON (1)")
     assert not spark.catalog.tableExists(table_name)
@@ -170,7 +170,7 @@ def test_columns_that_the_writer_does_not_name_get_their_default(spark: SparkSes
     assert rows(spark, table_name) == [(1, "x", None)]
 
 
-def test_generated_columns_are_what_they_are_generated_from(spark: SparkSession, table_name: str) -> None:
+def test_generated_columns_have_the_value_of_their_expression(spark: SparkSession, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (a INT, b INT GENERATED ALWAYS AS (a + 1)) PARTITIONED BY (ds INT)")
     spark_client.write(spark.sql("SELECT 1, 1")).into(table_name, columns=["a", "ds"]).append()
     spark.sql(f"INSERT INTO {table_name} (a, ds) VALUES (2, 1)")
@@ -197,7 +197,7 @@ def test_generated_columns_are_found_where_case_is_minded(spark: SparkSession, t
 
 
 @since("4.0", "the syntax GENERATED ALWAYS AS IDENTITY")
-def test_identity_columns_are_refused(spark: SparkSession, table_name: str) -> None:
+def test_identity_columns_are_rejected(spark: SparkSession, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (a INT, b BIGINT GENERATED ALWAYS AS IDENTITY)")
     with pytest.raises(QueryExecutionException, match="b is GENERATED AS IDENTITY"):
         spark.sql(f"INSERT INTO {table_name} (a) VALUES (1)")
@@ -212,7 +212,7 @@ def test_generated_columns_compare_as_their_columns_do(spark: SparkSession, tabl
     assert rows(spark, table_name) == [(1, "U", True), (2, "U", True), (3, "V", False)]
 
 
-def test_new_partitions_of_an_overwrite_lie_where_others_look_for_them(
+def test_new_partitions_of_an_overwrite_are_in_hives_default_directory(
     spark: SparkSession, metastore: MetastoreClient, table_name: str
 ) -> None:
     spark.sql(f"CREATE TABLE {table_name} (key STRING, value STRING) PARTITIONED BY (ds STRING, hr STRING)")
@@ -225,7 +225,7 @@ def test_new_partitions_of_an_overwrite_lie_where_others_look_for_them(
         spark.read.parquet(path).collect()
 
 
-def test_an_external_table_without_a_place_lies_where_one_of_hives_would(
+def test_an_external_table_without_location_is_in_hives_default_directory(
     spark: SparkSession, metastore: MetastoreClient, table_name: str
 ) -> None:
     text = f"create external table if not exists {table_name} (key string, value string) partitioned by (ds string);"
@@ -250,7 +250,7 @@ def test_an_external_table_without_a_place_lies_where_one_of_hives_would(
         ("'orc.compress' = 'zip'", "orc.compress is 'zip'; it must be"),
     ],
 )
-def test_misspelt_properties_are_refused(spark: SparkSession, table_name: str, properties: str, mend: str) -> None:
+def test_misspelt_properties_are_rejected(spark: SparkSession, table_name: str, properties: str, mend: str) -> None:
     with pytest.raises(errors.InvalidStatementError, match=mend):
         spark.sql(f"CREATE TABLE {table_name} (a INT) TBLPROPERTIES ('a' = 'b', {properties})")
     spark.sql(f"CREATE TABLE {table_name} (a INT) TBLPROPERTIES ('a' = 'b', 'write.format' = 'x')")

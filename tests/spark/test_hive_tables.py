@@ -214,7 +214,7 @@ def test_directories_named_by_a_function(spark: Session, context: Context, db: s
         spark.sql(f"INSERT INTO {db}.t SELECT 1, 'x', 1")
 
 
-def test_names_that_no_file_system_takes_are_refused(spark: Session, context: Context, db: str) -> None:
+def test_names_that_no_file_system_takes_are_rejected(spark: Session, context: Context, db: str) -> None:
     spark.sql(f"CREATE TABLE {db}.t (a INT) PARTITIONED BY (p STRING) STORED AS PARQUET")
     for statement in (
         f"INSERT INTO {db}.t PARTITION (p = '{'x' * 254}') SELECT 1",

@@ -143,7 +143,7 @@ def test_sparks_file_sink_does_not_take_over_a_table_with_rows(
     assert [row.id for row in spark.table(table_name).collect()] == [0]
 
 
-def test_a_batch_goes_on_where_it_was_killed(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+def test_a_killed_batch_continues(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     """Failed statements, and the one that creates the table, are counted, too."""
     dies = [True]
 
@@ -172,7 +172,7 @@ def test_a_batch_goes_on_where_it_was_killed(spark: SparkSession, table_name: st
     assert _rows(spark, table_name) == wanted
 
 
-def test_of_two_runs_of_a_query_one_brings_a_batch(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+def test_one_of_two_runs_of_a_query_writes_a_batch(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     """A slow driver: another one was started from the checkpoint meanwhile."""
     spark.sql(f"CREATE TABLE {table_name} (a INT, p INT)")
     context = context_of(spark, "")
@@ -190,7 +190,7 @@ def test_of_two_runs_of_a_query_one_brings_a_batch(spark: SparkSession, table_na
 
 
 @pytest.mark.parametrize("kind", ["PARTITIONED BY (p INT) STORED AS ORC", "USING parquet PARTITIONED BY (p)"])
-def test_a_stream_goes_to_a_table(spark: SparkSession, table_name: str, tmp_path: Path, kind: str) -> None:
+def test_a_stream_writes_to_a_table(spark: SparkSession, table_name: str, tmp_path: Path, kind: str) -> None:
     """Existing rows stay, columns go by name, and each batch is written once."""
     spark.sql(f"CREATE TABLE {table_name} (a INT, b STRING DEFAULT 'd'{', p INT' if 'USING' in kind else ''}) {kind}")
     spark.sql(f"INSERT INTO {table_name} VALUES (0, 'there', 0)")
@@ -234,7 +234,7 @@ def test_a_stream_makes_its_table(
     assert not spark.catalog.tableExists(f"{table_name}_2")
 
 
-def test_no_rows_go_beside_those_of_sparks_file_sink(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+def test_tables_of_sparks_file_sink_reject_other_writes(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     """Its readers would miss the rows."""
     spark.range(1).write.parquet(str(tmp_path / "source"))
     stream = spark.readStream.schema("id BIGINT").parquet(str(tmp_path / "source")).writeStream

@@ -118,7 +118,7 @@ def _read(spark: Session, table: str, predicate: str) -> list[str]:
     return sorted(repr(tuple(row)) for row in spark.sql(f"SELECT ds, hr, t FROM {table} WHERE {predicate}").collect())
 
 
-def test_what_matches_is_read_and_of_little_else_is_told(
+def test_matching_partitions_are_read_and_few_others_are_listed(
     spark: Session, days: str, ansi: bool, told: list[int]
 ) -> None:
     predicates = [*OF_ONE, *OF_SEVERAL, *([] if ansi else NOT_ANSI)]

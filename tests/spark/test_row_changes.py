@@ -239,7 +239,7 @@ def test_unsupported_changes_are_rejected(spark: SparkSession, table_name: str) 
 
 
 @pytest.mark.parametrize("format_", ["PARQUET", "ORC"])
-def test_fields_are_assigned_to_beside_those_that_stay(spark: SparkSession, table_name: str, format_: str) -> None:
+def test_assigned_fields_leave_the_others_unchanged(spark: SparkSession, table_name: str, format_: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (id INT, s STRUCT<a: INT, n: STRUCT<x: INT, y: STRING>>) STORED AS {format_}")
     spark.sql(
         f"INSERT INTO {table_name} VALUES (1, named_struct('a', 1, 'n', named_struct('x', 2, 'y', 'k'))), (2, NULL)"
@@ -269,7 +269,9 @@ def test_values_of_char_are_found_and_kept(spark: SparkSession, table_name: str,
 
 
 @pytest.mark.parametrize("kind", ["STORED AS TEXTFILE", "USING json", "USING parquet CLUSTERED BY (id) INTO 2 BUCKETS"])
-def test_tables_that_others_write_are_refused_by_what_they_are(spark: SparkSession, table_name: str, kind: str) -> None:
+def test_tables_that_others_write_are_rejected_by_what_they_are(
+    spark: SparkSession, table_name: str, kind: str
+) -> None:
     spark.sql(f"CREATE TABLE {table_name} (id INT) {kind}")
     for statement in (f"DELETE FROM {table_name} WHERE id = 1", f"UPDATE {table_name} SET id = 1"):
         with pytest.raises(QueryExecutionException, match=rf"^{BY_OTHERS} .*use INSERT OVERWRITE") as refused:
@@ -278,7 +280,7 @@ def test_tables_that_others_write_are_refused_by_what_they_are(spark: SparkSessi
 
 
 @since("4.0", "MERGE WITH SCHEMA EVOLUTION")
-def test_merging_with_schema_evolution_is_refused(spark: SparkSession, table_name: str) -> None:
+def test_merging_with_schema_evolution_is_rejected(spark: SparkSession, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (id INT)")
     spark.sql(f"INSERT INTO {table_name} VALUES (1)")
     with pytest.raises(QueryExecutionException, match="WITH SCHEMA EVOLUTION"):
@@ -289,7 +291,7 @@ def test_merging_with_schema_evolution_is_refused(spark: SparkSession, table_nam
     assert rows(spark, table_name) == [(1,)]
 
 
-def test_a_partition_that_is_named_oddly_is_refused(spark: SparkSession, table_name: str) -> None:
+def test_a_partition_that_is_named_oddly_is_rejected(spark: SparkSession, table_name: str) -> None:
     make(spark, table_name, KINDS[0])
     spark.conf.set("spark.sql.legacy.skipTypeValidationOnAlterPartition", "true")
     try:

@@ -360,7 +360,7 @@ def test_skew_without_directories_leaves_other_formats_to_spark(spark: Session, 
     assert rows(spark.table(table_name).where("s = 'a'")) == [(1, "a")]
 
 
-def test_skew_directories_in_a_format_that_cannot_be_read_are_refused(
+def test_skew_directories_in_a_format_that_cannot_be_read_are_rejected(
     spark: Session, table_name: str, hive_client: Any
 ) -> None:
     spark.sql(f"CREATE TABLE {table_name} (s STRING) PARTITIONED BY (p INT) SKEWED BY (s) ON ('a') STORED AS TEXTFILE")
@@ -372,7 +372,7 @@ def test_skew_directories_in_a_format_that_cannot_be_read_are_refused(
         spark.table(table_name).collect()
 
 
-def test_load_data_is_refused(spark: Session, flights: str, tmp_path: Any) -> None:
+def test_load_data_is_rejected(spark: Session, flights: str, tmp_path: Any) -> None:
     spark.range(1).selectExpr("1 AS id", "'ATL' AS dest").write.parquet(str(tmp_path / "new"))
     with pytest.raises(QueryExecutionException, match=r"\[Error 10195\].*INSERT INTO default.flights instead"):
         spark.sql(f"LOAD DATA INPATH '{tmp_path}/new' INTO TABLE flights PARTITION (month = 1)")

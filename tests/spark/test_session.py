@@ -113,7 +113,7 @@ def test_another_session_shares_the_metastore_and_has_settings_of_its_own(
     assert SparkSession.builder.getOrCreate().table(table_name).count() == 2
 
 
-def test_another_metastore_is_refused_while_spark_runs(spark: Session) -> None:
+def test_another_metastore_is_rejected_while_spark_runs(spark: Session) -> None:
     with pytest.raises(SessionError, match=r"already runs with the metastore thrift://.*stop\(\)"):
         spark_client.session("thrift://127.0.0.1:1")
     with pytest.raises(InvalidAddressError, match="thrift://host:9083"):
@@ -162,12 +162,12 @@ REMOTE = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe"})(
         (spark_client.attach, "metastore spark serve"),
     ],
 )
-def test_what_cannot_work_in_a_client_of_spark_connect_names_what_can(ask: Callable[[Any], Any], instead: str) -> None:
+def test_errors_in_a_spark_connect_client_name_the_alternative(ask: Callable[[Any], Any], instead: str) -> None:
     with pytest.raises(SessionError, match=rf"^\w+ works in a driver, not in a client of Spark Connect\. .*{instead}"):
         ask(REMOTE)
 
 
-def test_a_server_of_spark_connect_that_is_not_ours_is_told_of() -> None:
+def test_a_foreign_spark_connect_server_is_reported() -> None:
     class Remote:
         """A frame with a session whose server does not know SHOW SCANS."""
 
@@ -221,7 +221,7 @@ def test_threads_query_at_the_same_time(spark: Session, table_name: str) -> None
 
 
 @pytest.mark.slow
-def test_a_session_beside_another_of_spark_s_own_and_after_a_stop(metastore_server: Server, tmp_path: Path) -> None:
+def test_a_session_next_to_another_of_spark_s_own_and_after_a_stop(metastore_server: Server, tmp_path: Path) -> None:
     client = python_of_client()
     (program := tmp_path / "client.py").write_text(CLIENT)  # PySpark runs code of -c as doctests
     arguments = [metastore_server.uri, client, str(free_port()), str(program), *connect_settings()]

@@ -53,7 +53,7 @@ def test_each_load_picks_its_own_values(spark: Session, table_name: str) -> None
     assert "BroadcastHashJoin" in split._jdf.queryExecution().executedPlan().toString()
 
 
-def test_an_append_follows_what_is_there_and_an_overwrite_picks_anew(spark: Session, table_name: str) -> None:
+def test_an_append_keeps_the_skew_and_an_overwrite_chooses_a_new_one(spark: Session, table_name: str) -> None:
     spark.sql(
         f"CREATE TABLE {table_name} (id BIGINT, x STRING) PARTITIONED BY (day INT) SKEWED BY (x) ON ('z') "
         "STORED AS DIRECTORIES STORED AS ORC TBLPROPERTIES ('skew.auto'='true', 'skew.auto.share'='0.1')"
@@ -164,7 +164,7 @@ def test_a_heavy_value_is_written_by_several_tasks(spark: Session, table_name: s
     assert spark.table(table_name).groupBy("x").count().orderBy("x").collect() == [(1, 36_000), (2, 2_000), (3, 2_000)]
 
 
-def test_where_nothing_is_heavy_nothing_lies_apart(spark: Session, table_name: str) -> None:
+def test_a_partition_without_heavy_values_has_no_value_directories(spark: Session, table_name: str) -> None:
     """The values by which the table is skewed do not change, either."""
     spark.sql(
         f"CREATE TABLE {table_name} (id BIGINT, x STRING) PARTITIONED BY (day INT) SKEWED BY (x) ON ('r1') "

@@ -110,7 +110,7 @@ def quick_plans(spark: Session) -> Iterator[None]:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=sides())
-def test_the_rows_are_those_of_the_plain_join(spark: Session, quick_plans: None, data: Any) -> None:
+def test_the_rows_equal_the_plain_joins(spark: Session, quick_plans: None, data: Any) -> None:
     types, left_rows, right_rows, heavy, hows = data
     left, right, names = frames(spark, types, left_rows, right_rows)
     joins = []
@@ -214,7 +214,7 @@ def test_heavy_rows_are_broadcast_to_and_read_once(
         assert [scan.kept.directories for scan in scans] == [4, 2]  # x=1 and x=2 of both days; the default ones
 
 
-def test_the_table_may_be_named_or_lie_below(spark: Session, skewed: str, names: DataFrame) -> None:
+def test_the_hint_finds_the_table_in_a_subquery(spark: Session, skewed: str, names: DataFrame) -> None:
     frame = spark.table(skewed).where("p = 1").withColumn("z", F.lit(1))
     assert "BroadcastHashJoin" in strategies(skew_join(frame, names, "x"))
     copied = spark.createDataFrame(frame.collect(), frame.schema)

@@ -57,7 +57,7 @@ def flat(spark: Session, table_name: str) -> Iterator[str]:
     spark.sql(f"DROP TABLE {table_name}")
 
 
-def test_files_of_heavy_values_lie_in_the_partition_and_are_pruned(
+def test_files_of_heavy_values_are_in_the_partition_and_are_pruned(
     spark: Session, flat: str, metastore: MetastoreClient
 ) -> None:
     first, second = metastore.get_partitions("default", flat)
@@ -161,7 +161,7 @@ def test_files_of_writers_that_know_nothing_of_skew_are_read(
     assert spark.table(table_name).where("p = 2").count() == 0
 
 
-def test_a_partition_that_was_moved_is_read_with_what_lies_there(
+def test_a_moved_partition_is_read_with_the_files_at_its_new_location(
     spark: Session, table_name: str, metastore: MetastoreClient, tmp_path: Path
 ) -> None:
     """Runs SET LOCATION as a client that does not know skew, to a copy, and to plain files."""
@@ -240,7 +240,7 @@ def test_spark_alone_reads_the_flat_layout_and_tables_without_partitions(
     assert "SERDE" not in shown
 
 
-def test_another_layout_is_refused(spark: Session, table_name: str) -> None:
+def test_another_layout_is_rejected(spark: Session, table_name: str) -> None:
     with pytest.raises(
         InvalidStatementError, match=f"{table_name} .*skew.layout is 'square'; it must be directories or"
     ):

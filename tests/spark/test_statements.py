@@ -65,7 +65,7 @@ def test_create_table_is_spark_s_own_with_the_skew_in_it(
         ("STRING", "NULL, ''", ["__HIVE_DEFAULT_PARTITION__", ""]),
     ],
 )
-def test_values_are_those_of_the_column_s_type(
+def test_values_have_the_columns_type(
     spark: Session, table_name: str, metastore: MetastoreClient, column: str, values: str, stored: list[str]
 ) -> None:
     spark.sql(f"CREATE TABLE {table_name} (x {column}, y INT) SKEWED BY (x) ON ({values}) {STORED}")
@@ -100,7 +100,7 @@ def test_queries_that_do_not_fit_are_rejected_and_leave_no_table(
     assert not spark.catalog.tableExists(table_name)
 
 
-def test_what_spark_refuses_is_spark_s_error(spark: Session, table_name: str) -> None:
+def test_sparks_errors_are_unchanged(spark: Session, table_name: str) -> None:
     with pytest.raises(ParseException, match="rubbish"):
         spark.sql(f"CREATE TABLE {table_name} (x INT) rubbish SKEWED BY (x) ON (1) {STORED}")
     with pytest.raises(AnalysisException, match="SCHEMA_NOT_FOUND"):

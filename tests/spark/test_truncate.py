@@ -124,7 +124,7 @@ def test_other_tables_are_left_to_spark(spark: Session, table_name: str, kind: s
     assert left(spark, table_name) == []
 
 
-def test_so_are_buckets_that_only_others_can_write(spark: Session, table_name: str) -> None:
+def test_buckets_of_other_writers_are_truncated(spark: Session, table_name: str) -> None:
     buckets = "CLUSTERED BY (n) INTO 2 BUCKETS STORED AS TEXTFILE"
     spark.sql(f"CREATE TABLE {table_name} (n INT) {buckets}")
     spark.sql(f"TRUNCATE TABLE {table_name}")

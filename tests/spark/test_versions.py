@@ -89,7 +89,9 @@ def test_a_tested_version_logs_no_warning(
         ),
     ],
 )
-def test_a_java_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch, spark: str, java: str, told: str) -> None:
+def test_a_java_that_does_not_fit_is_rejected(
+    monkeypatch: pytest.MonkeyPatch, spark: str, java: str, told: str
+) -> None:
     monkeypatch.setattr(pyspark, "__version__", spark)
     versions.check_java("17.0.1")
     with pytest.raises(UnsupportedSparkError, match=f"^{told}$"):
@@ -113,7 +115,7 @@ def test_a_java_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch, sp
         ),
     ],
 )
-def test_where_spark_does_not_start_java_is_looked_at(
+def test_java_is_checked_if_spark_does_not_start(
     metastore_server: Server, tmp_path: Path, java: str | None, told: str
 ) -> None:
     if java is not None:

@@ -225,7 +225,7 @@ def test_an_append_follows_the_partitions_own_skew(context: Context, table_name:
     assert not context.metastore.get_partitions("default", table_name)[0].skew.is_list_bucketed
 
 
-def test_an_append_goes_to_where_the_values_files_lie(context: Context, table_name: str, tmp_path: Any) -> None:
+def test_an_append_uses_the_directory_of_the_value(context: Context, table_name: str, tmp_path: Any) -> None:
     elsewhere = f"file:{tmp_path}/elsewhere"
     skew = Skew(("x",), (("7",),), {("7",): elsewhere}, directories=True)
     table = make_table(context.metastore, table_name, "id bigint, x int", skew=skew)

@@ -173,7 +173,7 @@ def test_an_overwrite_meets_a_conflict(context: Context, table: Table) -> None:
     assert not (folder(table.location or "") / "_versions").exists()
 
 
-def test_a_table_that_is_dropped_while_it_is_written_can_be_made_anew(context: Context, table: Table) -> None:
+def test_a_table_dropped_during_a_write_can_be_created_again(context: Context, table: Table) -> None:
     def drop(step: str) -> None:
         if step == "planned":
             context.metastore.drop_table("default", table.name)
@@ -184,7 +184,7 @@ def test_a_table_that_is_dropped_while_it_is_written_can_be_made_anew(context: C
 
 
 @pytest.mark.parametrize("renamed", ["partition", "table"])
-def test_what_is_renamed_with_files_of_a_write_never_shows_them_where_it_fails(
+def test_a_renamed_directory_never_shows_files_of_a_failed_write(
     context: Context, table: Table, renamed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(settings, "_DEFAULT_LEASE", "0.2")

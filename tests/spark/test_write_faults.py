@@ -68,7 +68,7 @@ def test_a_file_system_that_fails(
 
 
 @pytest.mark.parametrize("operation", ["restore", "delete"])
-def test_what_cannot_be_taken_back_is_left_to_cleaning(
+def test_a_rename_that_cannot_be_undone_is_left_to_cleaning(
     context: Context, table: Table, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
     context.metastore.alter_table(_with_lease(context.metastore, table))

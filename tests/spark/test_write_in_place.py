@@ -135,7 +135,7 @@ def test_a_session_may_say_so_for_tables_without_partitions(context: Context, ta
     assert foreign.read_text() == "mine"
 
 
-def test_another_mode_is_refused(context: Context, table_name: str) -> None:
+def test_another_mode_is_rejected(context: Context, table_name: str) -> None:
     table = make_table(context.metastore, table_name, "id bigint", parameters={"write.mode": "sideways"})
     with pytest.raises(errors.InvalidInsertError, match="must be versions or in-place"):
         insert_into(context, table.full_name, frame(context.spark, "id long", (1,)), overwrite=True)

@@ -85,7 +85,7 @@ def test_descriptors_used_only_by_partitions_stay(
     assert counts(application) == [before[0] - 1, before[1] - 1, *before[2:]]
 
 
-def test_who_has_found_it_before_it_was_retired_may_use_it(
+def test_a_writer_may_use_a_descriptor_that_it_found_before_the_retirement(
     application: Application, cleaning: DescriptorCleaningService
 ) -> None:
     call = partial(called, application)

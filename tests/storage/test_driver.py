@@ -62,7 +62,7 @@ def test_a_connection_prepares_once(application: Application, call: Callable[...
     assert prepared(pool) == before
 
 
-def test_of_many_lost_connections_one_call_hears(
+def test_one_call_fails_if_many_connections_are_lost(
     application: Application, call: Callable[..., Any], pool: ConnectionPool, database_url: str
 ) -> None:
     with ExitStack() as stack:

@@ -274,7 +274,7 @@ def eventually(condition: Callable[[], bool]) -> bool:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
-def test_other_users_of_the_machine_are_refused(data_dir: Path) -> None:
+def test_other_users_of_the_machine_are_rejected(data_dir: Path) -> None:
     with EmbeddedPostgres(data_dir) as postgres:
         folder = data_dir / "postgres"
         assert folder.stat().st_mode & 0o077 == 0

@@ -358,7 +358,7 @@ def test_every_table_that_holds_bytes_is_verified() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_bytes_of_anything_are_refused_or_read(data: bytes) -> None:
+def test_bytes_of_anything_are_rejected_or_read(data: bytes) -> None:
     for struct in (Table, Partition, ColumnStatisticsObj, Function):
         try:
             decode_strictly(struct, data)

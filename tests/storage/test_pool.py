@@ -87,7 +87,7 @@ def test_a_connection_is_not_kept_whose_messages_were_large(
         assert (processes[0] == processes[1]) == is_kept
 
 
-def test_where_postgresql_has_no_further_connection_one_that_is_there_is_waited_for(database_url: str) -> None:
+def test_a_call_waits_for_a_connection_if_postgresql_has_none_left(database_url: str) -> None:
     role = f"limited_{make_url(database_url).database}"
     execute(database_url, f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 2")
     url = make_url(database_url).set(username=role)

@@ -45,7 +45,7 @@ class Chosen(NamedTuple):
 @pytest.mark.parametrize(
     "version", [*(pytest.param(old, marks=pytest.mark.slow) for old in VERSIONS[:-1]), VERSIONS[-1]]
 )
-def test_partitions_are_those_that_hive_chooses(application: Application, version: str) -> None:
+def test_partitions_equal_hives_choice(application: Application, version: str) -> None:
     actual = recordings(version)
     called(application, "create_database", Database(name="d"))
     for name, recorded_table in actual.tables.items():

@@ -130,7 +130,7 @@ def test_an_aborted_write_is_remembered_until_it_is_cleaned(store: Store, transa
     assert left(store, "transactions") == [wrote]
 
 
-def test_of_each_kind_the_last_compactions_are_kept(store: Store) -> None:
+def test_the_last_compactions_of_each_kind_are_kept(store: Store) -> None:
     with store.transaction() as work:
         for state in ("failed", "failed", "failed", "failed", "refused"):
             work.compactions.record(TABLE, None, 1, state, None)
@@ -139,7 +139,7 @@ def test_of_each_kind_the_last_compactions_are_kept(store: Store) -> None:
     assert left(store, "compactions") == [2, 3, 4, 5, 6]
 
 
-def test_a_timer_goes_on_whatever_happens_until_it_is_stopped(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_timer_continues_after_errors_until_it_is_stopped(caplog: pytest.LogCaptureFixture) -> None:
     runs: list[int] = []
     enough = threading.Event()
 

@@ -212,7 +212,7 @@ def test_the_command_shows_kinds_and_names_what_is_wrong(
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-def test_a_database_without_schema_is_refused(empty_database_url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_database_without_schema_is_rejected(empty_database_url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["db", "verify", "--database-url", empty_database_url]) == 1
     assert "metastore db upgrade" in capsys.readouterr().err
 

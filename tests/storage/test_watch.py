@@ -86,7 +86,7 @@ def test_the_outcome_of_a_commit_without_an_answer_is_unknown(database_url: str,
         proxy.resume()
 
 
-def test_a_statement_that_takes_long_goes_on_where_postgresql_is_there(
+def test_a_long_statement_continues_while_postgresql_answers(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "_ANSWER", TIMEOUT)

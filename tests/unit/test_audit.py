@@ -19,7 +19,7 @@ def advisory(versions: str) -> dict[str, str]:
     return {"id": "GHSA-1", "v": versions, "fixed_in": "4", "advisory": "text"}
 
 
-def test_what_is_pinned_is_read() -> None:
+def test_pinned_versions_are_read() -> None:
     assert audit.pinned(LOCK) == {"aio-http": "3.14.5", "idna": "3.20"}
     assert len(audit.pinned(audit.LOCK.read_text())) > 30
 

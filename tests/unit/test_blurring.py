@@ -45,13 +45,13 @@ def test_it_is_not_named() -> None:
 @pytest.mark.parametrize(
     ("database", "name"), [("secret", "t"), ("@hive#secret", "t"), ("SECRET", " T "), ("x", "secret.t")]
 )
-def test_what_the_call_names_is_said_of_a_missing_table_too(database: str, name: str) -> None:
+def test_names_in_the_call_may_be_in_the_error(database: str, name: str) -> None:
     named = Partition(["1"], database, name)
     assert told("alter_partition", "mine", "t", named, of="secret.t") == "it is secret.t's"
 
 
 @pytest.mark.parametrize("text", ["secret.t", "a = 'secret.t' AND (", "hdfs://secret.t/x"])
-def test_what_it_repeats_of_the_call_is_said_of_a_missing_table_too(text: str) -> None:
+def test_repeated_texts_of_the_call_may_be_in_the_error(text: str) -> None:
     assert told("get_partitions_by_filter", "mine", "t", text, -1, of=text) == f"it is {text}'s"
     named = Partition(["1"], "mine", "t", parameters={"p": text})
     assert told("alter_partition", "mine", "t", named, of=text) == f"it is {text}'s"
@@ -60,7 +60,7 @@ def test_what_it_repeats_of_the_call_is_said_of_a_missing_table_too(text: str) -
 @pytest.mark.parametrize(
     "guess", [EnvironmentContext({"secret.t": "secret.t"}), EnvironmentContext({"p": "a secret.t"})]
 )
-def test_a_guess_in_a_map_is_not_told_to_be_right(guess: EnvironmentContext) -> None:
+def test_a_guess_in_a_map_is_not_confirmed(guess: EnvironmentContext) -> None:
     values = ("mine", "t", False, guess)
     dropped = told("drop_table_with_environment_context", *values, of="secret.t", others=["secret.t"])
     assert dropped == "it is (hidden)'s"
@@ -70,5 +70,5 @@ def test_a_guess_in_a_map_is_not_told_to_be_right(guess: EnvironmentContext) -> 
     "guess",
     [Table("secret.t"), Table("t", owner="secret.t"), Table("t", "secret"), Table("t", viewExpandedText="secret.t")],
 )
-def test_nor_is_one_in_a_struct(guess: Table) -> None:
+def test_a_guess_in_a_struct_is_not_confirmed(guess: Table) -> None:
     assert told("alter_table", "mine", "t", guess, of="secret.t", others=["secret.t"]) == "it is (hidden)'s"

@@ -49,7 +49,7 @@ def test_a_directory_into_which_others_may_write_is_not_used(cache: Path) -> Non
     assert [each.name for each in cache.iterdir()] == ["core-1.jar"]
 
 
-def test_where_there_can_be_no_directory_nothing_is_kept(cache: Path) -> None:
+def test_nothing_is_cached_without_a_directory(cache: Path) -> None:
     cache.parent.write_text("a file")
     class_cache.keep("core-1", CLASSES)
     assert class_cache.find("core-1") is None

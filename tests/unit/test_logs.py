@@ -48,7 +48,7 @@ def test_a_name_makes_neither_a_line_nor_another_object(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name[:10]))
-def test_nor_does_what_an_error_says(name: str) -> None:
+def test_an_error_text_cannot_forge_a_line(name: str) -> None:
     written = TextFormatter().format(record("failed", error=ValueError(name)))
     first, *rest = written.encode(errors="backslashreplace").decode().splitlines()
     assert "metastore.calls" in first

@@ -13,7 +13,7 @@ from metastore.cli.commands import run
     "command",
     ["db current", "db upgrade --finish", "db backup f", "db servers", "db verify", "audit", "tokens list"],
 )
-def test_it_is_said_in_one_line(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_is_one_line(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     misspelt = tmp_path / "tpyo"
     assert run([*command.split(), "--data-dir", str(misspelt)]) == 1
     said = capsys.readouterr().err

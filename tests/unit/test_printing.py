@@ -17,7 +17,7 @@ def test_cells_are_bounded(capsys: pytest.CaptureFixture[str]) -> None:
     assert said == f"short\\n\t{'x' * 4000}… (1048576 characters)\n"
 
 
-def test_who_holds_a_lock_says_a_line_of_itself() -> None:
+def test_a_lock_holder_prints_one_line() -> None:
     lock = ShowLocksResponseElement(
         lockid=1,
         dbname="db",

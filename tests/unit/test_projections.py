@@ -92,7 +92,7 @@ def test_a_projection_has_only_the_requested_fields(names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "nope", "sd.nope", "sd.", "values.x", "parameters.p", "sd.cols.name.x"])
-def test_a_field_that_is_none_is_refused(name: str) -> None:
+def test_a_field_that_is_none_is_rejected(name: str) -> None:
     with pytest.raises(InvalidInputError, match="Invalid projection field name"):
         tree_of(Partition, [name])
 

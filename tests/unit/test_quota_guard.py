@@ -34,7 +34,7 @@ def test_calls_come_back_with_time_and_each_has_its_own(monkeypatch: pytest.Monk
     assert granted(nobody, 5) == 2
 
 
-def test_calls_at_once_and_connections_are_those_that_are_there() -> None:
+def test_only_present_calls_and_connections_count() -> None:
     guard = QuotaGuard(parse_quotas("user alice: concurrent=2 connections=3"))
     peers = [Caller("h:1", user="alice", connection=number) for number in range(4)]
 

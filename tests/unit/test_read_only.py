@@ -67,7 +67,7 @@ def test_locks_for_writes_are_rejected(kind: int) -> None:
 
 
 @pytest.mark.parametrize("operation", [Op.INSERT, Op.UPDATE, Op.DELETE])
-def test_nor_what_is_inserted_into(operation: int) -> None:
+def test_a_table_that_is_inserted_into_is_not_locked(operation: int) -> None:
     with pytest.raises(PermissionDeniedError):
         locked((LockType.SHARED_READ, operation))
 

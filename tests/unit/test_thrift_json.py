@@ -65,7 +65,7 @@ def read(kind: Any, text: str) -> Any:
 
 
 @given(partitions | tables)
-def test_it_is_what_thrift_writes(struct: Any) -> None:
+def test_the_json_equals_thrifts(struct: Any) -> None:
     assert encode_json(struct) == by_thrift(struct)
 
 

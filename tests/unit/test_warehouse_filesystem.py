@@ -163,7 +163,7 @@ def test_files_at_any_depth(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "loop/t"])
-def test_where_nothing_can_be_nothing_is(name: str, tmp_path: Path) -> None:
+def test_no_file_exists_below_a_file(name: str, tmp_path: Path) -> None:
     warehouse = Warehouse(str(tmp_path / "warehouse"))
     warehouse.make_directory(warehouse.root)
     (tmp_path / "warehouse/loop").symlink_to("loop")

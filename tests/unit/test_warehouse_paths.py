@@ -37,13 +37,13 @@ def test_normalise(written: str, normal: str) -> None:
 
 
 @pytest.mark.parametrize("written", ["", "relative", "a/b", "file:relative", "s3a:", "./x"])
-def test_a_relative_location_is_refused(written: str) -> None:
+def test_a_relative_location_is_rejected(written: str) -> None:
     with pytest.raises(InvalidInputError, match="is not absolute"):
         paths.normalise(written)
 
 
 @pytest.mark.parametrize("root", ["/", "file:///", "s3a://bucket", "s3a://bucket/", "hdfs://nn:8020//", "/x/.."])
-def test_roots_are_refused(root: str) -> None:
+def test_roots_are_rejected(root: str) -> None:
     with pytest.raises(InvalidInputError, match="location must not be root path"):
         paths.require_not_root(root)
 

@@ -16,7 +16,7 @@ def bucketed() -> StorageDescriptor:
     return descriptor(bucketCols=["A"], numBuckets=4, sortCols=[Order("x", 1)])
 
 
-def test_a_bucketing_column_keeps_the_type_by_which_its_rows_lie(hive_client: Any) -> None:
+def test_a_bucketing_column_keeps_its_type(hive_client: Any) -> None:
     def retyped(keys: list[tuple[str, str]], *, number: int = 4, cascade: bool = False, to: str = "bigint") -> str:
         database, name = new_table(hive_client, keys, sd=bucketed())
         changed = hive_client.get_table(database, name)

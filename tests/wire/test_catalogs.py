@@ -54,14 +54,14 @@ def test_made_and_read(hive_client: Any, catalog: str, tmp_path: Path) -> None:
     assert (default.name, default.catalogName, default.locationUri) == ("default", catalog, f"file:{tmp_path}/place")
 
 
-def test_without_a_location_it_lies_in_the_warehouse(hive_client: Any, metastore_server: Server) -> None:
+def test_a_catalog_without_location_is_in_the_warehouse(hive_client: Any, metastore_server: Server) -> None:
     name = unique("cat")
     hive_client.create_catalog(CreateCatalogRequest(Catalog(name)))
     actual_catalog = hive_client.get_catalog(GetCatalogRequest(name)).catalog
     assert actual_catalog.locationUri == f"{metastore_server.warehouse}/{name}"
 
 
-def test_what_lies_in_a_catalog(hive_client: Any, catalog: str, tmp_path: Path) -> None:
+def test_objects_of_a_catalog(hive_client: Any, catalog: str, tmp_path: Path) -> None:
     database = unique("db")
     hive_client.create_database(Database(database, catalogName=catalog))
     hive_client.create_database(Database(database))
@@ -129,7 +129,7 @@ def test_its_default_database_may_go_before_it(hive_client: Any, catalog: str) -
         hive_client.drop_database("default", True, True)
 
 
-def test_the_directory_goes_if_it_is_empty(hive_client: Any, catalog: str, tmp_path: Path) -> None:
+def test_the_directory_is_removed_if_it_is_empty(hive_client: Any, catalog: str, tmp_path: Path) -> None:
     hive_client.drop_catalog(DropCatalogRequest(catalog))
     assert not (tmp_path / "place").exists()
 
@@ -149,7 +149,7 @@ def test_refusals(hive_client: Any, catalog: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("bad", [None, Catalog(), Catalog("a#b"), Catalog("x" * 129), Catalog("c", None, "relative")])
-def test_what_is_no_catalog(hive_client: Any, bad: Catalog | None) -> None:
+def test_missing_catalogs(hive_client: Any, bad: Catalog | None) -> None:
     with pytest.raises(InvalidObjectException):
         hive_client.create_catalog(CreateCatalogRequest(bad))
 

@@ -85,7 +85,7 @@ def test_a_table_without_partitions(
     assert lines.startswith("<UNPARTITIONED>\tHive table")
 
 
-def test_rows_of_a_table_without_buckets_are_refused(
+def test_rows_of_a_table_without_buckets_are_rejected(
     capsys: Capture, metastore_server: Server, metastore_client: Any
 ) -> None:
     name = new_table(metastore_client, [])

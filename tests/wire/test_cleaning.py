@@ -81,7 +81,7 @@ def test_directories_referred_to_again_stay(metastore_client: Any, written: Name
     assert clean(metastore_client, written).locations == []  # the server no longer removes it
 
 
-def test_what_lies_in_it_stays(metastore_client: Any, written: Name, root: str) -> None:
+def test_files_of_others_in_it_stay(metastore_client: Any, written: Name, root: str) -> None:
     metastore_client.add_partition(partition(*written, ["2"], sd=descriptor(f"{root}/ds=1/inside")))
     write_file(f"{root}/ds=1/inside/part-0")
     write_file(f"{root}/ds=1/unknown/part-0")

@@ -114,7 +114,7 @@ def test_a_bad_variable_is_named(one_line: Callable[..., str], monkeypatch: pyte
     assert "METASTORE_PORT is 'tcp://10.0.0.1:9083'" in one_line("serve")
 
 
-def test_a_missing_schema_is_refused_with_its_mend(empty_database_url: str, one_line: Callable[..., str]) -> None:
+def test_a_missing_schema_is_rejected_with_its_mend(empty_database_url: str, one_line: Callable[..., str]) -> None:
     line = one_line("serve", "--port", "0", "--database-url", empty_database_url)
     assert "has no schema yet" in line
     assert "metastore db upgrade --database-url" in line
@@ -171,7 +171,7 @@ def test_the_demo_without_java_says_what_to_install(
     assert "JAVA_HOME=/nowhere" in one_line("demo")
 
 
-def test_the_demo_with_an_old_java_says_so(
+def test_the_demo_reports_an_old_java(
     one_line: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     java = tmp_path / "bin" / "java"

@@ -242,7 +242,7 @@ def test_after_a_write_nothing_is_called_accurate(metastore_client: Any, mode: i
     assert sorted(read_partitions(metastore_client, database, name, ["ds=1"])) == left
 
 
-def test_which_columns_have_some(hive_client: Any) -> None:
+def test_columns_with_statistics(hive_client: Any) -> None:
     database, name = partitioned(hive_client)
     hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 1)))
     hive_client.update_partition_column_statistics(of_partition(database, name, "ds=1", strings("x", 1)))

@@ -256,7 +256,7 @@ def test_aborted_writes_are_forgotten_once_their_files_are_gone(hive_client: Any
         (CompactionRequest("db", None, None, MAJOR), "must be set"),
     ],
 )
-def test_a_request_that_makes_no_sense_is_refused(hive_client: Any, request_: CompactionRequest, text: str) -> None:
+def test_a_request_that_makes_no_sense_is_rejected(hive_client: Any, request_: CompactionRequest, text: str) -> None:
     with pytest.raises(TApplicationException, match=text):
         hive_client.compact2(request_)
 

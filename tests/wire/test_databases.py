@@ -103,7 +103,7 @@ def test_whole_databases_by_a_pattern(hive_client: Any) -> None:
     assert actual("") == []
 
 
-def test_alter_keeps_what_is_not_said_and_the_name(hive_client: Any, tmp_path: Path) -> None:
+def test_alter_keeps_unset_fields_and_the_name(hive_client: Any, tmp_path: Path) -> None:
     name = unique("db")
     hive_client.create_database(Database(name=name, ownerType=PrincipalType.ROLE))
     before = hive_client.get_database(name)
@@ -154,7 +154,7 @@ def test_the_default_database_is_there_and_stays(hive_client: Any, metastore_ser
 
 
 @pytest.mark.parametrize("name", ["", " ", "a b", "a/b", "a'b", "a\nb", "x" * 10_000, "a\0b"])
-def test_bad_names_are_refused(hive_client: Any, name: str) -> None:
+def test_bad_names_are_rejected(hive_client: Any, name: str) -> None:
     with pytest.raises(InvalidObjectException):
         hive_client.create_database(Database(name=name))
     assert hive_client.getStatus() == 2

@@ -158,7 +158,7 @@ def names(values: Iterable[str]) -> list[str]:
     return sorted(f"pt1={value}" for value in values)
 
 
-def test_a_table_is_what_doris_made_it(doris: Doris) -> None:
+def test_a_table_has_doris_properties(doris: Doris) -> None:
     table = doris.create("t", [("pt1", "string"), ("pt2", "string")])
     assert table.sd.location.endswith(f"/{doris.database}/t")
     assert (table.dbName, table.catName, table.tableType) == (doris.database, "hive", "MANAGED_TABLE")

@@ -126,14 +126,14 @@ def fail(error: Exception) -> None:
     raise error
 
 
-def test_a_move_that_could_not_be_done_is_refused(house: House) -> None:
+def test_a_move_that_could_not_be_done_is_rejected(house: House) -> None:
     with pytest.raises(InvalidInputError, match="too long; no file can exist there"):
         house.call("rename_partition", "db", "days", ["1"], partition("db", "days", [LONG], sd=descriptor(None)))
     assert rows(house) == ALL
     house.agrees()
 
 
-def test_where_nothing_can_be_nothing_is_truncated(house: House) -> None:
+def test_an_impossible_directory_is_not_truncated(house: House) -> None:
     one = house.call("get_partition", "db", "days", ["1"])
     one.sd.location = f"{house.uri}/{LONG}"
     house.call("alter_partition", "db", "days", one)

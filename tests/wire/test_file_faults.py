@@ -271,7 +271,7 @@ def test_notes_that_were_lost_are_not_needed(name: str, step: str, house: House)
     assert rows(house) == LEFT.get(name, ALL)
 
 
-def test_what_was_made_is_made_anew_where_its_note_was_lost(house: House) -> None:
+def test_a_directory_with_a_lost_note_is_created_again(house: House) -> None:
     """Nothing is left if the call is not repeated."""
 
     def told(name: str) -> None:
@@ -317,7 +317,7 @@ def test_a_name_that_is_used_again_does_not_meet_what_is_left(house: House, step
     assert rows(house) == {"db.db/days/ds=2"}
 
 
-def test_who_read_a_partition_before_a_rename_alters_it_where_it_is(house: House) -> None:
+def test_an_alter_with_a_stale_location_uses_the_new_one(house: House) -> None:
     """Alters as engines do that write statistics, and with a real move."""
     read = house.call("get_partitions", "db", "days", -1)
     renamed(house, "db", "weeks")

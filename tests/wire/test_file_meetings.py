@@ -25,7 +25,7 @@ def house(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     house.application.close()
 
 
-def test_what_is_dropped_while_others_move_into_it_goes_as_soon_as_they_are_there(
+def test_a_directory_dropped_during_moves_into_it_is_removed_after_them(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clock, "LEASE", timedelta(minutes=1))

@@ -169,7 +169,7 @@ def test_tables_are_sought_in_a_database_that_is_named(hive_client: Any, name: s
         hive_client.get_table_names_by_filter(name, 'hive_filter_field_owner__ = "me"', -1)
 
 
-def test_what_is_sought_is_given(hive_client: Any) -> None:
+def test_matching_objects_are_returned(hive_client: Any) -> None:
     database, name = new_table(hive_client)
     with pytest.raises(InvalidOperationException, match="null filter"):
         hive_client.get_table_names_by_filter(database, None, -1)
@@ -220,7 +220,7 @@ def test_a_table_does_not_move_between_catalogs(hive_client: Any) -> None:
     assert hive_client.get_table(database, name) == before
 
 
-def test_of_a_spec_with_partitions_of_both_kinds_those_of_the_list_count(hive_client: Any) -> None:
+def test_the_list_of_a_spec_with_both_kinds_counts(hive_client: Any) -> None:
     database, name = new_table(hive_client, KEYS)
     shared = PartitionSpecWithSharedSD([PartitionWithoutSD(["a"], relativePath="/ds=a")], descriptor())
     listed = PartitionListComposingSpec([partition(database, name, ["b"])])
@@ -251,7 +251,7 @@ def test_a_spec_says_whose_partitions_it_has_and_where(hive_client: Any) -> None
 
 
 @pytest.mark.parametrize("field", ["sd", "sd.serdeInfo", "name", "type"])
-def test_a_partition_says_how_its_rows_lie(hive_client: Any, field: str) -> None:
+def test_a_partition_has_its_sort_order(hive_client: Any, field: str) -> None:
     database, name = new_table(hive_client, KEYS)
     new = partition(database, name, ["a"])
     if field == "sd":
@@ -273,7 +273,7 @@ def test_types_of_a_partition_are_taken_as_they_are(hive_client: Any) -> None:
     assert hive_client.get_partition(database, name, ["a"]).sd.cols[0].type == "xyz"
 
 
-def test_of_an_archived_partition_the_original_directory_is_deleted(hive_client: Any) -> None:
+def test_the_original_directory_of_an_archived_partition_is_deleted(hive_client: Any) -> None:
     database, name = new_table(hive_client, KEYS)
     home = Path(hive_client.get_table(database, name).sd.location.removeprefix("file:"))
     for text in ("original", "stranger"):
@@ -319,7 +319,7 @@ def test_our_client_asks_for_any_first_value(hive_client: Any, metastore_server:
 
 
 @pytest.mark.parametrize("names", [("", "t"), ("d", "")])
-def test_names_of_partitions_of_no_table_are_refused(hive_client: Any, names: tuple[str, str]) -> None:
+def test_names_of_partitions_of_no_table_are_rejected(hive_client: Any, names: tuple[str, str]) -> None:
     with pytest.raises(NoSuchObjectException):
         hive_client.get_partition_names(*names, -1)
 
@@ -335,7 +335,7 @@ def test_truncation_passes_over_partitions_that_are_not_there(hive_client: Any) 
     assert not list(directory.iterdir())
 
 
-def test_partitions_are_grouped_where_hcatalog_says_so(hive_client: Any) -> None:
+def test_partitions_are_grouped_if_hcatalog_asks_for_it(hive_client: Any) -> None:
     grouped = {"hive.hcatalog.partition.spec.grouping.enabled": "true"}
     for parameters, expected in ((grouped, True), ({}, False)):
         database, name = new_table(hive_client, KEYS, parameters=parameters)

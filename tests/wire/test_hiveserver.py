@@ -72,7 +72,7 @@ def test_lists_are_empty(hive_client: Any) -> None:
         lambda c: c.get_serde(GetSerdeRequest("s")),
     ],
 )
-def test_what_is_named_is_not_there(hive_client: Any, method: Any) -> None:
+def test_named_objects_do_not_exist(hive_client: Any, method: Any) -> None:
     with pytest.raises(NoSuchObjectException):
         method(hive_client)
 

@@ -266,7 +266,7 @@ ACTING: tuple[tuple[str, tuple[Any, ...]], ...] = (
 
 
 @pytest.mark.slow
-def test_nobody_is_led_outside(house: House) -> None:
+def test_no_location_leads_outside(house: House) -> None:
     before = outside(house)
     with TRIPWIRE.around(house.warehouse):
         list(house.outside.iterdir())

@@ -22,7 +22,7 @@ def db(hive_client: Any) -> str:
     return name
 
 
-def test_a_table_comes_back_with_its_indexes(metastore_client: Any, hive_client: Any, db: str) -> None:
+def test_a_table_is_restored_with_its_indexes(metastore_client: Any, hive_client: Any, db: str) -> None:
     before = hive_client.get_index_by_name(db, "t", "i")
     hive_client.drop_table(db, "t", True)
     assert hive_client.get_indexes(db, "t", -1) == hive_client.get_all_tables(db) == []
@@ -33,7 +33,7 @@ def test_a_table_comes_back_with_its_indexes(metastore_client: Any, hive_client:
     assert sorted(hive_client.get_all_tables(db)) == [holder(db), "t"]
 
 
-def test_an_index_is_made_anew_and_the_one_before_it_is_a_table_that_can_be_dropped(
+def test_an_index_can_be_created_again_and_the_old_table_dropped(
     metastore_client: Any, hive_client: Any, db: str
 ) -> None:
     hive_client.drop_index_by_name(db, "t", "i", True)
@@ -44,13 +44,13 @@ def test_an_index_is_made_anew_and_the_one_before_it_is_a_table_that_can_be_drop
     assert sorted(hive_client.get_all_tables(db)) == ["anew", "t"]
 
 
-def test_a_dropped_index_comes_back_with_its_table(metastore_client: Any, hive_client: Any, db: str) -> None:
+def test_a_dropped_index_is_restored_with_its_table(metastore_client: Any, hive_client: Any, db: str) -> None:
     hive_client.drop_index_by_name(db, "t", "i", True)
     metastore_client.undrop(UndropRequest(dbName=db, tableName=holder(db)))
     assert hive_client.get_index_names(db, "t", -1) == ["i"]
 
 
-def test_a_database_goes_and_comes_back_with_its_indexes(metastore_client: Any, hive_client: Any, db: str) -> None:
+def test_a_database_is_dropped_and_restored_with_its_indexes(metastore_client: Any, hive_client: Any, db: str) -> None:
     directory = Path(hive_client.get_table(db, holder(db)).sd.location.removeprefix("file:"))
     assert directory.is_dir()
     hive_client.drop_database(db, True, True)

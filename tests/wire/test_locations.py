@@ -134,7 +134,9 @@ def hostile(warehouse: str, outside: Path, port: int) -> list[str]:
     ]
 
 
-def test_nothing_managed_lies_outside(confined: Server, client: Any, tmp_path: Path, listener: Listener) -> None:
+def test_no_managed_location_is_outside_the_roots(
+    confined: Server, client: Any, tmp_path: Path, listener: Listener
+) -> None:
     path, outside = Path(confined.warehouse.removeprefix("file:")), tmp_path / "outside"
     (path / "link").symlink_to(outside)
     before, made = (

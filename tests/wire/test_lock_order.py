@@ -178,7 +178,7 @@ TOLD = [("drop_partition", "truncate"), ("rename_partition", "truncate"), ("publ
 
 
 @pytest.mark.parametrize(("one", "other"), TOLD)
-def test_who_meets_another_waits(one: str, other: str, two: Two) -> None:
+def test_concurrent_calls_wait_for_each_other(one: str, other: str, two: Two) -> None:
     conflicts = list(two.meetings(CALLS[one], CALLS[other]))
     assert conflicts == [[]] * len(conflicts)
     assert len(conflicts) > 3

@@ -55,13 +55,13 @@ def db() -> str:
         (LockRequest(component=[component(EX, "db", "a\0b")]), "NUL"),
     ],
 )
-def test_a_request_that_makes_no_sense_is_refused(hive_client: Any, request_: LockRequest, text: str) -> None:
+def test_a_request_that_makes_no_sense_is_rejected(hive_client: Any, request_: LockRequest, text: str) -> None:
     with pytest.raises(TApplicationException, match=text):
         hive_client.lock(request_)
     assert shown(hive_client, "@hive#nothing", "", partname="", isExtended=True) == []
 
 
-def test_an_operation_that_is_none_is_refused(hive_client: Any, db: str) -> None:
+def test_an_operation_that_is_none_is_rejected(hive_client: Any, db: str) -> None:
     odd = component(EX, db, "t", operationType=77)
     with pytest.raises(TApplicationException, match="77 is not a type of operation"):
         lock(hive_client, odd, transaction=open_transaction(hive_client))

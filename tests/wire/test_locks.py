@@ -263,7 +263,7 @@ def test_only_an_open_transaction_locks(hive_client: Any, db: str) -> None:
         lock(hive_client, component(SR, db, "t"), transaction=999_999_999)
 
 
-def test_hive_4_does_not_wait_where_it_says_so(hive_client: Any, db: str) -> None:
+def test_hive_4_does_not_wait_if_it_asks_for_that(hive_client: Any, db: str) -> None:
     lock(hive_client, component(EX, db, "t"))
     transaction = open_transaction(hive_client)
     for wish in ({"zeroWaitReadEnabled": True}, {"exclusiveCTAS": True}):

@@ -39,7 +39,7 @@ def view(database: str, name: str, used: set[str] | None, **fields: Any) -> Any:
     return table(database, name, creationMetadata=metadata, **given)
 
 
-def test_a_view_comes_back_as_it_was_made(hive_client: Any, database: str) -> None:
+def test_a_view_is_returned_unchanged(hive_client: Any, database: str) -> None:
     stored_table = hive_client.get_table(database, "v")
     assert (stored_table.tableType, stored_table.rewriteEnabled) == ("MATERIALIZED_VIEW", True)
     assert stored_table.creationMetadata == CreationMetadata("hive", database, "v", {f"hive.{database}.a"}, "txns", 7)
@@ -66,7 +66,7 @@ def test_the_source_of_a_view_is_not_dropped(hive_client: Any, database: str, us
     assert hive_client.get_all_tables(database) == ["a", "v"]
 
 
-def test_a_database_goes_with_its_views_but_not_with_others_sources(hive_client: Any, database: str) -> None:
+def test_a_database_is_dropped_with_its_views_but_not_with_sources_of_others(hive_client: Any, database: str) -> None:
     other = new_database(hive_client)
     hive_client.create_table(view(other, "v", {f"hive.{database}.b"}))
     with pytest.raises(InvalidOperationException, match="used in materialized views"):
@@ -76,7 +76,7 @@ def test_a_database_goes_with_its_views_but_not_with_others_sources(hive_client:
     hive_client.drop_database(database, True, True)
 
 
-def test_what_a_view_is_made_of_is_said_anew(hive_client: Any, database: str) -> None:
+def test_the_sources_of_a_view_are_replaced(hive_client: Any, database: str) -> None:
     source = SourceTable(hive_client.get_table(database, "b"), 1, 2, 3)
     new = CreationMetadata("x", "y", "z", set(), "later", 9, [source])
     hive_client.update_creation_metadata("hive", database, "v", new)
@@ -87,7 +87,7 @@ def test_what_a_view_is_made_of_is_said_anew(hive_client: Any, database: str) ->
         hive_client.drop_table(database, "b", True)
 
 
-def test_altering_a_view_keeps_what_it_is_made_of(hive_client: Any, database: str) -> None:
+def test_altering_a_view_keeps_its_sources(hive_client: Any, database: str) -> None:
     changed = hive_client.get_table(database, "v")
     before = changed.creationMetadata
     changed.creationMetadata, changed.rewriteEnabled = None, False

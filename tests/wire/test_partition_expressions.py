@@ -168,7 +168,7 @@ def test_the_default_partition_has_its_name(hive_client: Any) -> None:
     assert sorted(each.row for each in partition_values) == [[default, "1"], ["x", default]]
 
 
-def test_values_that_are_none_are_refused(hive_client: Any, filled: tuple[str, str]) -> None:
+def test_values_that_are_none_are_rejected(hive_client: Any, filled: tuple[str, str]) -> None:
     key = columns(("ds", "string"))
     for asked, fields in (
         (columns(("nope", "string")), {}),

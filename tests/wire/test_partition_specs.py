@@ -117,7 +117,7 @@ def test_specs_are_added_as_they_were_read(hive_client: Any, tmp_path: Path, par
     assert whole(hive_client, database, name) == before
 
 
-def test_specs_that_make_no_sense_are_refused(hive_client: Any) -> None:
+def test_specs_that_make_no_sense_are_rejected(hive_client: Any) -> None:
     database, name = new_table(hive_client, KEYS)
     hive_client.create_table(table(database, "other", KEYS))
     assert hive_client.add_partitions_pspec([]) == 0
@@ -206,7 +206,7 @@ def test_only_the_requested_partitions(
     assert [each.values for each in listed.partitions] == expected
 
 
-def test_filters_that_make_no_sense_are_refused(hive_client: Any) -> None:
+def test_filters_that_make_no_sense_are_rejected(hive_client: Any) -> None:
     database, name = new_table(hive_client, KEYS)
     for mode, filters in (
         (PartitionFilterMode.BY_EXPR, ["nope = 1"]),

@@ -132,7 +132,7 @@ def test_adding_is_all_or_nothing(hive_client: Any, filled: tuple[str, str]) -> 
 
 
 @pytest.mark.parametrize("values", [[], ["a"], ["a", "1", "2"], ["a\0", "1"], ["x" * 10_000, "1"], ["é" * 1_500, "1"]])
-def test_bad_values_are_refused(hive_client: Any, filled: tuple[str, str], values: list[str]) -> None:
+def test_bad_values_are_rejected(hive_client: Any, filled: tuple[str, str], values: list[str]) -> None:
     for call in (
         lambda: hive_client.add_partition(partition(*filled, values)),
         lambda: hive_client.append_partition(*filled, values),
@@ -143,7 +143,7 @@ def test_bad_values_are_refused(hive_client: Any, filled: tuple[str, str], value
     assert len(hive_client.get_partition_names(*filled, -1)) == 6
 
 
-def test_bad_lists_are_refused(hive_client: Any, filled: tuple[str, str]) -> None:
+def test_bad_lists_are_rejected(hive_client: Any, filled: tuple[str, str]) -> None:
     database, _ = filled
     new = partition(*filled, ["z", "1"])
     with pytest.raises(MetaException, match="Duplicate partitions in the list"):
@@ -344,7 +344,7 @@ def test_clients_that_know_nothing_of_skew_do_not_lose_it(hive_client: Any, tmp_
     assert moved.sd.skewedInfo.skewedColValueLocationMaps == {("1",): f"{moved.sd.location}/a=1"}
 
 
-def test_the_skew_of_a_table_goes_only_when_a_statement_says_so(hive_client: Any) -> None:
+def test_the_skew_of_a_table_is_removed_only_by_a_statement(hive_client: Any) -> None:
     database, name = skewed_partition(hive_client)
     said = hive_client.get_table(database, name)
     said.parameters["k"] = "v"
@@ -359,7 +359,7 @@ def test_the_skew_of_a_table_goes_only_when_a_statement_says_so(hive_client: Any
     assert hive_client.get_table(database, name).sd.skewedInfo.skewedColNames == []
 
 
-def test_changing_partitions_counts_files_anew_where_counts_are_missing(hive_client: Any) -> None:
+def test_changing_partitions_counts_files_if_counts_are_missing(hive_client: Any) -> None:
     database, name = new_table(hive_client, [("ds", "string")])
     same = hive_client.add_partition(partition(database, name, ["a"]))
     (folder(same.sd.location) / "file").write_text("12345")
@@ -379,7 +379,7 @@ def test_changing_partitions_counts_files_anew_where_counts_are_missing(hive_cli
 
 
 @pytest.mark.parametrize("names", [(None, "t"), ("@hive#", "t"), ("db", None)])
-def test_partitions_of_no_name_are_refused(hive_client: Any, names: tuple[str | None, str | None]) -> None:
+def test_partitions_of_no_name_are_rejected(hive_client: Any, names: tuple[str | None, str | None]) -> None:
     for call in (
         lambda: hive_client.get_partitions(*names, -1),
         lambda: hive_client.get_partition(*names, ["1"]),

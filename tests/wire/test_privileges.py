@@ -296,7 +296,7 @@ def test_one_of_many_grants_the_same(metastore_server: Server, refs: dict[str, H
         max_size=15,
     )
 )
-def test_grants_and_revocations_are_those_of_a_set(
+def test_grants_and_revocations_use_the_whole_set(
     hive_client: Any, steps: list[tuple[bool, str, str, str | None]]
 ) -> None:
     """Compared with a model: granting an existing privilege fails; revoking removes the grantor's own, else the oldest

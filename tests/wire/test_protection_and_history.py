@@ -98,7 +98,7 @@ def test_the_client_keeps_a_location_that_it_does_not_send(hive_client: Any, met
     assert (actual.sd.location, actual.parameters["a"]) == (moved.sd.location, "b")
 
 
-def test_what_changed_and_by_whom(hive_client: Any, metastore_server: Server, capsys: Capture) -> None:
+def test_changes_with_their_users(hive_client: Any, metastore_server: Server, capsys: Capture) -> None:
     hive_client.set_ugi('an"n', [])
     database, name = new_table(hive_client, KEYS)
     hive_client.add_partitions([partition(database, name, [f"{n}"]) for n in range(5)])

@@ -60,7 +60,7 @@ READS: dict[str, Callable[[Any, str, str], object]] = {
 
 
 @pytest.mark.parametrize("read", READS)
-def test_too_many_partitions_are_refused_with_a_predicate_that_fits(
+def test_too_many_partitions_are_rejected_with_a_predicate_that_fits(
     server: Server, days: tuple[str, str], read: str
 ) -> None:
     with as_user(server, "alice") as client:
@@ -81,7 +81,7 @@ def test_within_one_value_the_next_key_narrows(server: Server, days: tuple[str, 
         assert len(client.get_partitions_by_filter(*days, 'ds = "2026-01-10" and hour >= 5', -1)) == 5
 
 
-def test_a_batch_that_is_too_large_is_refused_with_one_that_fits(server: Server, days: tuple[str, str]) -> None:
+def test_a_batch_that_is_too_large_is_rejected_with_one_that_fits(server: Server, days: tuple[str, str]) -> None:
     database, name = days
     names = [f"ds={day}/hour={hour}" for day in DAYS for hour in range(10)]
     many = [partition(database, name, ["x", str(hour)]) for hour in range(30)]
@@ -103,7 +103,7 @@ def test_a_batch_that_is_too_large_is_refused_with_one_that_fits(server: Server,
         assert client.drop_partition(database, name, ["x", "0"], False)
 
 
-def test_an_answer_that_is_too_large_is_refused(server: Server) -> None:
+def test_an_answer_that_is_too_large_is_rejected(server: Server) -> None:
     with as_user(server, "free") as client:
         database, name = new_table(client, KEYS)
         wide = descriptor(parameters={"p": "x" * 3000})

@@ -102,7 +102,7 @@ def test_parts_shared_by_partitions_are_sent_once(metastore_client: Any, skewed_
     assert "Parquet" in storage.inputFormat
 
 
-def test_partitions_of_every_kind_stand_side_by_side(metastore_client: Any, skewed_table: tuple[str, str]) -> None:
+def test_one_plan_has_partitions_of_every_kind(metastore_client: Any, skewed_table: tuple[str, str]) -> None:
     publish(metastore_client, skewed_table, entry("t", 1))
     metastore_client.add_partition(partition(*skewed_table, ["2"], sd=descriptor()))
     other = [["BOS"]]
@@ -121,7 +121,7 @@ def test_partitions_of_every_kind_stand_side_by_side(metastore_client: Any, skew
     assert stored.sd.skewedInfo.skewedColValues == other
 
 
-def test_files_beside_directories_are_named_where_they_hold_no_match(
+def test_files_outside_directories_are_named_if_they_have_no_match(
     metastore_client: Any, skewed_table: tuple[str, str]
 ) -> None:
     metastore_client.append_partition(*skewed_table, ["1"])
@@ -158,7 +158,7 @@ def test_unpartitioned_tables(metastore_client: Any) -> None:
         [equal("month", "1")] * 20_000,
     ],
 )
-def test_malformed_predicates_are_refused(
+def test_malformed_predicates_are_rejected(
     metastore_client: Any, skewed_table: tuple[str, str], predicate: list[PredicateNode]
 ) -> None:
     with pytest.raises(MetaException):
@@ -223,7 +223,7 @@ def test_overwriting_swaps_and_appending_adds_up(metastore_client: Any, skewed_t
         publish(metastore_client, skewed_table, entry(name, 1, PublishMode.APPEND, location=swap.location, **other))
 
 
-def test_of_two_writers_that_saw_the_same_one_wins(
+def test_one_of_two_writers_with_the_same_version_wins(
     metastore_client: Any, metastore_server: Server, skewed_table: tuple[str, str]
 ) -> None:
     seen = publish(metastore_client, skewed_table, entry("t", 1), entry("t", 2)).versions

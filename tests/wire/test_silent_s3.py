@@ -62,7 +62,7 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
     host.close()
 
 
-def test_many_calls_at_a_silent_host_are_told_and_others_go_on(
+def test_calls_at_a_silent_host_fail_and_others_continue(
     silent: Silent, database_url: str, start_metastore: Callable[..., Server]
 ) -> None:
     server = start_metastore(database_url)

@@ -40,7 +40,7 @@ def list_bucketed(
         (["int"], [["x"], ["__HIVE_DEFAULT_PARTITION__"]], [["x"], ["__HIVE_DEFAULT_PARTITION__"]]),
     ],
 )
-def test_values_of_a_partitioned_table_are_those_of_their_types(
+def test_values_of_a_partitioned_table_are_normalized_by_type(
     hive_client: Any, types: list[str], sent: list[list[str]], stored: list[list[str]]
 ) -> None:
     names = [f"c{number}" for number, _ in enumerate(types)]
@@ -55,7 +55,7 @@ def test_values_of_a_partitioned_table_are_those_of_their_types(
     assert hive_client.get_table(database, name).sd.skewedInfo.skewedColValues == stored
 
 
-def test_where_files_may_lie_already_texts_stay(hive_client: Any) -> None:
+def test_texts_stay_if_files_may_exist(hive_client: Any) -> None:
     """Hive writes rows of 1 to the default directory if 01 is declared, so recording 1 would hide them."""
     sent = [["01"], ["1"]]
     database, name = new_table(hive_client, sd=list_bucketed(values=sent))

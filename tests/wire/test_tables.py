@@ -120,7 +120,7 @@ def test_missing_and_present(hive_client: Any) -> None:
         {"parameters": {"k": "a\0b"}},
     ],
 )
-def test_malformed_tables_are_refused_and_leave_nothing(hive_client: Any, change: dict[str, Any]) -> None:
+def test_malformed_tables_are_rejected_and_leave_nothing(hive_client: Any, change: dict[str, Any]) -> None:
     database = new_database(hive_client)
     bad = table(database, "t")
     for field, value in change.items():
@@ -343,7 +343,7 @@ def test_sixteen_writers_never_lose_a_commit(hive_client: Any, metastore_server:
     assert hive_client.get_table(database, name).parameters["n"] == "80"
 
 
-def test_drop_takes_data_that_lies_elsewhere(hive_client: Any, tmp_path: Path) -> None:
+def test_drop_removes_data_at_other_locations(hive_client: Any, tmp_path: Path) -> None:
     """Trap 30."""
     database, name = new_table(hive_client, [("ds", "string")])
     hive_client.add_partition(partition(database, name, ["1"], sd=descriptor(f"{tmp_path}/far")))
@@ -386,7 +386,7 @@ def test_unknown_methods_leave_the_connection_usable(hive_client: Any) -> None:
     assert hive_client.getStatus() == 2
 
 
-def test_changing_a_table_counts_its_files_anew(hive_client: Any) -> None:
+def test_changing_a_table_counts_its_files_again(hive_client: Any) -> None:
     database, name = new_table(hive_client)
     same = hive_client.get_table(database, name)
     (folder(same.sd.location) / "file").write_text("12345")

@@ -37,7 +37,7 @@ def test_master_keys_have_numbers(hive_client: Any) -> None:
         hive_client.update_master_key(first, "x")
 
 
-def test_nonsense_is_refused(hive_client: Any) -> None:
+def test_nonsense_is_rejected(hive_client: Any) -> None:
     for identifier, token in ((None, "x"), ("x", None), ("a\0b", "x"), (secrets.token_hex(5_000), "x")):
         with pytest.raises(TApplicationException):
             hive_client.add_token(identifier, token)

@@ -27,7 +27,7 @@ def made(client: Any, new: Table) -> dict[str, str]:
     return actual_parameters
 
 
-def test_what_is_transactional_says_how(hive_client: Any) -> None:
+def test_transactional_tables_have_their_properties(hive_client: Any) -> None:
     database = new_database(hive_client)
     full = {"transactional": "true", "transactional_properties": "default"}
     assert made(hive_client, acid(database, "full", TRANSACTIONAL="TRUE")) == full

@@ -273,7 +273,7 @@ def test_thousands_of_dynamic_partitions(hive_client: Any, db: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "told", "conflict"), [(EW, True, False), (EW, False, True), (SW, True, True)])
-def test_exclusive_locks_are_trusted_where_the_client_says_so(
+def test_exclusive_locks_are_trusted_if_the_client_asks_for_it(
     hive_client: Any, db: str, kind: int, told: bool, conflict: bool
 ) -> None:
     """Hive 4 reads again after it got an exclusive lock; for SHARED_WRITE, as Hive 3 locks, conflicts are checked."""
@@ -288,7 +288,7 @@ def test_exclusive_locks_are_trusted_where_the_client_says_so(
         commit(hive_client, second, exclWriteEnabled=told)
 
 
-def test_of_many_who_update_the_same_one_commits(metastore_server: Server, db: str) -> None:
+def test_one_of_many_concurrent_updates_commits(metastore_server: Server, db: str) -> None:
     start, opened = threading.Barrier(8), threading.Barrier(8)
 
     def contend() -> bool:

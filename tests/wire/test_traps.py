@@ -252,7 +252,7 @@ def test_each_method_says_its_own_exception(hive_client: Any, call: Call, except
     assert caught.value.message
 
 
-def test_what_is_listed_of_nothing(hive_client: Any) -> None:
+def test_lists_of_missing_objects(hive_client: Any) -> None:
     """Trap 20: Presto's check of a schema and PyIceberg's list of tables depend on it."""
     database = new_database(hive_client)
     assert hive_client.get_all_tables("nowhere") == []

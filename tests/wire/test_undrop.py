@@ -77,7 +77,7 @@ def comparable(state: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", DROPS)
-def test_all_comes_back(name: str, house: House) -> None:
+def test_everything_is_restored(name: str, house: House) -> None:
     drop, wanted = DROPS[name]
     before = comparable(house.state())
     drop(house)
@@ -107,7 +107,7 @@ def test_all_comes_back(name: str, house: House) -> None:
 
 
 @pytest.mark.parametrize("name", DROPS)
-def test_what_is_over_is_gone(name: str, house: House) -> None:
+def test_an_expired_drop_cannot_be_undone(name: str, house: House) -> None:
     drop, wanted = DROPS[name]
     drop(house)
     house.expire()

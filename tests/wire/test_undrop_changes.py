@@ -92,7 +92,7 @@ def test_truncated_files_of_a_renamed_table(name: str, house: House) -> None:
     assert rows(house) == ALL
 
 
-def test_what_stayed_where_it_was_is_there_under_another_name(house: House) -> None:
+def test_data_left_in_place_is_restored_under_another_name(house: House) -> None:
     """A table that was dropped without its data has no directory to rename."""
     house.call("drop_table", "db", "plain", False)
     undrop(house, "db.plain", "again")
@@ -125,7 +125,7 @@ def test_another_client_has_created_the_database_meanwhile(house: House, monkeyp
 @pytest.mark.parametrize(
     "first", [("drop_partition", "db", "days", ["1"], True), ("truncate_table", "db", "days", ["ds=1"])]
 )
-def test_what_was_in_a_dropped_table_goes_before_it(
+def test_drops_inside_a_dropped_table_expire_before_it(
     first: tuple[Any, ...], house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The client that dropped or truncated a partition has died: its files do not come back with the table."""
@@ -152,7 +152,7 @@ def test_what_was_in_a_dropped_table_goes_before_it(
         (("days", ["ds=1"]), ("drop_partition", "db", "days", ["1"], True), "db.db/days/ds=1"),
     ],
 )
-def test_what_was_truncated_does_not_come_back_with_what_is_dropped_meanwhile(
+def test_truncated_files_are_not_restored_with_a_later_drop(
     truncated: tuple[Any, ...], drop: tuple[Any, ...], place: str, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The client that truncated has died: a later drop has the same directory."""

@@ -41,7 +41,7 @@ def house(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("recovered", [True, False])
 @pytest.mark.parametrize("step", DROPPING)
 @pytest.mark.parametrize("name", DROPS)
-def test_who_drops_dies(name: str, step: str, recovered: bool, house: House) -> None:
+def test_the_dropping_server_dies(name: str, step: str, recovered: bool, house: House) -> None:
     drop, wanted = DROPS[name]
     house.die_at = step
     with pytest.raises(Killed):
@@ -57,7 +57,7 @@ def test_who_drops_dies(name: str, step: str, recovered: bool, house: House) -> 
 
 @pytest.mark.parametrize("step", RETURNING)
 @pytest.mark.parametrize("name", DROPS)
-def test_who_takes_back_dies(name: str, step: str, house: House) -> None:
+def test_the_restoring_server_dies(name: str, step: str, house: House) -> None:
     drop, wanted = DROPS[name]
     drop(house)
     house.die_at = step

@@ -152,7 +152,7 @@ def test_requests_without_a_table_are_rejected(hive_client: Any, name: str) -> N
         valid(hive_client, name)
 
 
-def test_a_snapshot_that_cannot_be_read_is_refused(hive_client: Any) -> None:
+def test_a_snapshot_that_cannot_be_read_is_rejected(hive_client: Any) -> None:
     with pytest.raises(MetaException, match="is not a list of valid transactions"):
         valid(hive_client, "a.b", validTxnList="rubbish")
     with pytest.raises(MetaException, match=r"invalid write id 7 for table a\.b"):

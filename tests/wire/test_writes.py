@@ -145,7 +145,7 @@ def test_the_writes_of_one_statement_are_published_at_once(metastore_client: Any
 
 
 @pytest.mark.parametrize("seen", [FileLayout(numBuckets=4), FileLayout(bucketCols=["a"]), FileLayout("Text")])
-def test_files_of_another_layout_than_the_table_s_are_refused(
+def test_files_of_another_layout_than_the_table_s_are_rejected(
     metastore_client: Any, written: Name, root: str, seen: FileLayout
 ) -> None:
     write = begin(metastore_client, written)
@@ -320,7 +320,7 @@ def test_two_writes_do_not_rename_one_directory(metastore_client: Any, written: 
         metastore_client.renew_write(RenewWriteRequest(other, renames=[Rename(f"{root}/a", f"{root}/{other}0")]))
 
 
-def test_rubbish_is_refused(metastore_client: Any, written: Name) -> None:
+def test_rubbish_is_rejected(metastore_client: Any, written: Name) -> None:
     write = begin(metastore_client, written)
     for lease in (0, -1, 2**31 - 1):
         with pytest.raises(MetaException, match="leaseMillis"):

@@ -40,7 +40,7 @@ def test_the_original_scheme_needs_one_file_for_each_bucket() -> None:
     )
 
 
-def test_a_number_beyond_the_count_is_refused() -> None:
+def test_a_number_beyond_the_count_is_rejected() -> None:
     with pytest.raises(UnreadableTableError) as error:
         readable_buckets("d.t", "p=1", ["000000_0", "000004_0"], 4)
     assert str(error.value).startswith(
@@ -57,14 +57,14 @@ def test_counts_are_compatible_by_powers_of_two(partition: int) -> None:
 @pytest.mark.parametrize(
     "partition", [Buckets(("a",), 24), Buckets(("a",), 12), Buckets(("a",), 7), Buckets(("b",), 8)]
 )
-def test_other_buckets_are_refused(partition: Buckets) -> None:
+def test_other_buckets_are_rejected(partition: Buckets) -> None:
     assert bucketing_mismatch("d.t", Buckets(("a",), 8), "p=1", partition) == (
         "Hive table (d.t) bucketing (columns=[a], buckets=8) is not compatible with partition (p=1) bucketing "
         f"(columns=[{partition.columns[0]}], buckets={partition.count})"
     )
 
 
-def test_a_partition_without_buckets_is_refused_but_not_one_of_a_table_without() -> None:
+def test_a_partition_without_buckets_is_rejected_but_not_one_of_a_table_without() -> None:
     text = bucketing_mismatch("d.t", Buckets(("a",), 8), "p=1", NOT_BUCKETED)
     assert text == "Hive table (d.t) is bucketed but partition (p=1) is not bucketed"
     assert bucketing_mismatch("d.t", NOT_BUCKETED, "p=1", Buckets(("a",), 8)) is None
@@ -78,7 +78,7 @@ def test_the_version_is_the_tables(parameters: dict[str, str], version: int) -> 
     assert bucketing_version("d.t", parameters) == version
 
 
-def test_other_versions_are_refused() -> None:
+def test_other_versions_are_rejected() -> None:
     with pytest.raises(InvalidInsertError, match=r"^d\.t: Unsupported bucketing version: '3'"):
         bucketing_version("d.t", {"bucketing_version": "3"})
 

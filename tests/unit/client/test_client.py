@@ -111,7 +111,7 @@ def test_a_change_without_an_answer_is_not_repeated() -> None:
         assert handler.published == 1
 
 
-def test_a_change_goes_to_a_new_connection_when_the_server_has_hung_up() -> None:
+def test_a_change_uses_a_new_connection_if_the_server_has_closed_the_old_one() -> None:
     handler = Handler()
     with serving(handler) as server, MetastoreClient(server.uri) as client:
         client.get_database("a")

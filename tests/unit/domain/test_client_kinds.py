@@ -23,7 +23,7 @@ from metastore.domain.client_kinds import SEQUENCE, kind_of
         ("get_table", SEQUENCE, "metastore"),
     ],
 )
-def test_it_is_told(method: str, sequence: int, kind: str) -> None:
+def test_it_is_reported(method: str, sequence: int, kind: str) -> None:
     assert kind_of(method, sequence) == kind
 
 

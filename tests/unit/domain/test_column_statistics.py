@@ -31,7 +31,7 @@ def test_written_as_hive_writes_it() -> None:
 
 
 @given(NAMES, NAMES, st.booleans())
-def test_what_is_marked_is_accurate_until_it_is_taken_back(names: set[str], gone: set[str], basic: bool) -> None:
+def test_marked_statistics_are_accurate_until_the_mark_is_removed(names: set[str], gone: set[str], basic: bool) -> None:
     marked = with_accurate({ACCURATE: json.dumps({"BASIC_STATS": "true" if basic else "false"})}, names)
     left = without_accurate(marked, gone)
     assert all(is_accurate(marked, name) for name in names)

@@ -36,7 +36,7 @@ def test_databases() -> None:
     assert message(events.drop_database(database))["db"] == "db"
 
 
-def test_a_renamed_table_is_filed_under_its_new_name_and_told_under_the_old_one() -> None:
+def test_a_rename_is_stored_under_the_new_name_and_reports_the_old_one() -> None:
     event = table_events.alter_table(
         TABLE, TABLE._replace(name=TableName("hive", "other", "u"), text="{after}", write_id=7)
     )
@@ -68,7 +68,7 @@ def test_added_partitions_are_one_event_with_their_objects() -> None:
     assert list(table_events.add_partitions(TABLE, [], Objects([]))) == []
 
 
-def test_more_are_told_without_objects_and_the_table_is_to_be_read_anew() -> None:
+def test_many_partitions_are_reported_without_objects() -> None:
     def refuse() -> Any:
         raise AssertionError("objects of so many partitions must not be written")
         yield

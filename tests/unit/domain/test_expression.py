@@ -197,7 +197,7 @@ def test_postfix_leaves(node: Node, expected: Constant) -> None:
         ([Node(1)] * (MAX_NODES + 1), "the maximum is 10,000"),
     ],
 )
-def test_malformed_postfix_is_refused(nodes: list[Node], problem: str) -> None:
+def test_malformed_postfix_is_rejected(nodes: list[Node], problem: str) -> None:
     with pytest.raises(InvalidInputError, match=problem):
         from_postfix(nodes)
 

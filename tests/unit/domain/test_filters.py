@@ -153,7 +153,7 @@ def test_no_filter_is_everything(text: str | None) -> None:
     assert parse_filter(text) is None
 
 
-def test_names_are_folded_unless_told_otherwise() -> None:
+def test_names_are_folded_by_default() -> None:
     text = "hive_filter_field_params__Presto.View = 'true'"
     assert parse_filter(text) == equal("hive_filter_field_params__presto.view", "true")
     assert parse_filter(text, fold_names=False) == equal("hive_filter_field_params__Presto.View", "true")
@@ -204,7 +204,7 @@ def test_errors_name_the_place(text: str, problem: str) -> None:
         parse_filter(text)
 
 
-def test_unknown_keys_are_refused() -> None:
+def test_unknown_keys_are_rejected() -> None:
     expression = parse_filter("ds = 1 and (hr = 2 or nope = 3)")
     assert expression is not None
     check_columns(expression, ["DS", "hr", "nope"])
@@ -217,7 +217,7 @@ def test_parentheses_may_be_as_deep_as_they_like_where_they_mean_nothing() -> No
     assert parse_filter("(" * 8_000 + "a=1" + " or a=1)" * 8_000) == Or((equal("a", "1"),) * 8_001)
 
 
-def test_a_thousand_levels_that_mean_something_are_refused() -> None:
+def test_a_thousand_levels_that_mean_something_are_rejected() -> None:
     with pytest.raises(InvalidInputError, match="Error parsing partition filter: The predicate is nested more than 60"):
         parse_filter("(a=1 or b=2 and " * 1_000 + "a=1" + ")" * 1_000)
 
@@ -232,7 +232,7 @@ def test_long_filters() -> None:
 
 
 @pytest.mark.parametrize("text", ["(" * 2**17, " or ".join(["a=1"] * 2**15), f"a in ({'1,' * 2**15}1)"])
-def test_a_filter_of_more_tokens_than_memory_is_kept_for_is_refused(text: str) -> None:
+def test_a_filter_of_more_tokens_than_memory_is_kept_for_is_rejected(text: str) -> None:
     with pytest.raises(InvalidInputError, match="a filter has at most 65536 tokens, found"):
         parse_filter(text)
 
@@ -240,7 +240,7 @@ def test_a_filter_of_more_tokens_than_memory_is_kept_for_is_refused(text: str) -
 @pytest.mark.parametrize(
     "text", ["(" * 100_000, "a=" * 50_000, "'" * 99_999, "a='" + "\\" * 99_991 + "'", "." * 100_000, "-" * 100_000]
 )
-def test_long_rubbish_is_refused(text: str) -> None:
+def test_long_rubbish_is_rejected(text: str) -> None:
     with pytest.raises(InvalidInputError, match=r"^Error parsing partition filter: .{1,120}$"):
         parse_filter(text)
 
@@ -279,7 +279,7 @@ def test_fields_of_tables(column: str, expected: tuple[TableField, str]) -> None
     assert table_field(column) == expected
 
 
-def test_other_fields_of_tables_are_refused() -> None:
+def test_other_fields_of_tables_are_rejected() -> None:
     with pytest.raises(
         InvalidInputError, match=r"Invalid key name in filter: owner\. Use one of hive_filter_field_owner__"
     ):

@@ -59,7 +59,7 @@ def test_the_table(requested: LockType, standing: LockType) -> None:
 
 
 @given(components, components)
-def test_conflicts_are_those_of_the_table(requested: Component, standing: Component) -> None:
+def test_conflicts_equal_the_table(requested: Component, standing: Component) -> None:
     assert (blocker([requested], None, [lock(1, standing)]) is not None) == waits(requested, standing)
 
 

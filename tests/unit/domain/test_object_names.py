@@ -30,11 +30,11 @@ def test_names_are_trimmed_and_lower_case(name: str | None, folded: str) -> None
         ("@spark_catalog#*", ("spark_catalog", "*")),
     ],
 )
-def test_a_catalog_may_stand_in_front(argument: str | None, expected: tuple[str | None, str | None]) -> None:
+def test_a_name_may_begin_with_a_catalog(argument: str | None, expected: tuple[str | None, str | None]) -> None:
     assert split_database(argument) == expected
 
 
-def test_a_catalog_mark_without_a_separator_is_refused() -> None:
+def test_a_catalog_mark_without_a_separator_is_rejected() -> None:
     with pytest.raises(InvalidInputError, match="@hive starts with @ but has no #"):
         split_database("@hive")
 
@@ -45,12 +45,12 @@ def test_words_are_object_names(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a-b", "a.b", "ä", "a\n", "a\0", "../x", "x" * 129])
-def test_other_object_names_are_refused(name: str) -> None:
+def test_other_object_names_are_rejected(name: str) -> None:
     with pytest.raises(InvalidObjectError, match="is not a valid object name"):
         check_object_name("table", name)
 
 
-def test_an_object_name_that_is_too_long_says_so() -> None:
+def test_the_error_of_a_long_object_name_names_the_limit() -> None:
     with pytest.raises(InvalidObjectError, match="a database name has at most 128 characters"):
         check_object_name("database", "x" * 129)
 
@@ -98,7 +98,7 @@ def test_patterns(pattern: str, matching: list[str], other: list[str]) -> None:
 @pytest.mark.parametrize(
     "pattern", ["(", ")", "[", "[]", "[z-a]", "+", "a++", "a*?", "(?i)a", "\\d", "\\1", "a\0", "\\"]
 )
-def test_what_is_no_pattern_is_refused(pattern: str) -> None:
+def test_an_invalid_pattern_is_rejected(pattern: str) -> None:
     with pytest.raises(InvalidInputError, match="Invalid name pattern"):
         pattern_regex(pattern)
 

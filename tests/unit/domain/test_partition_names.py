@@ -84,7 +84,7 @@ def test_a_missing_column_is_named() -> None:
         values_of(["ds", "HR"], "ds=1/HR=2")
 
 
-def test_an_empty_name_is_refused() -> None:
+def test_an_empty_name_is_rejected() -> None:
     with pytest.raises(InvalidInputError, match="Partition name is invalid"):
         parse_name("")
 
@@ -99,7 +99,7 @@ def test_an_empty_name_is_refused() -> None:
         (["1", "2", "3"], r"Invalid partition key & values; keys \[a, b\], values \[1, 2, 3\]"),
     ],
 )
-def test_wrong_values_are_refused(given_values: list[str | None] | None, problem: str) -> None:
+def test_wrong_values_are_rejected(given_values: list[str | None] | None, problem: str) -> None:
     with pytest.raises(InvalidInputError, match=problem):
         checked_name(["a", "b"], given_values)
 
@@ -115,7 +115,7 @@ def test_legal_values(legal: list[str]) -> None:
 
 
 @pytest.mark.parametrize("value", ["a\0b", "\ud800"])
-def test_characters_that_cannot_be_stored_are_refused(value: str) -> None:
+def test_characters_that_cannot_be_stored_are_rejected(value: str) -> None:
     with pytest.raises(InvalidObjectError, match="cannot be stored"):
         checked_name(["a"], [value])
 
@@ -126,7 +126,7 @@ def test_nor_can_they_be_looked_up() -> None:
 
 
 @pytest.mark.parametrize("value", ["x" * 2_000, "é" * 1_400, "/" * 700])
-def test_names_that_are_too_long_are_refused(value: str) -> None:
+def test_names_that_are_too_long_are_rejected(value: str) -> None:
     with pytest.raises(InvalidObjectError, match="is too long"):
         checked_name(["a"], [value])
 

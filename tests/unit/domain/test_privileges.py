@@ -36,7 +36,7 @@ def test_nothing_is_seen_without_a_grant() -> None:
     assert rights(stranger, DATABASE._replace(within=True)) == set()
 
 
-def test_what_is_granted_on_a_table_is_what_one_has() -> None:
+def test_rights_equal_the_grants_on_a_table() -> None:
     assert rights(CallerGrants("bob"), TABLE._replace(granted=["SELECT", "INSERT+"])) == {"SELECT", "INSERT"}
 
 
@@ -92,7 +92,7 @@ def test_a_role_and_a_group_may_own() -> None:
     assert not sees(CallerGrants("owner"), owned)
 
 
-def test_what_public_owns_is_for_new_tables_only() -> None:
+def test_ownership_by_public_allows_new_tables_only() -> None:
     database = Securable("hive", "sales", 1, "public", PrincipalKind.ROLE)
     assert rights(CallerGrants("bob"), database) == {"CREATE"}
     assert not sees(CallerGrants("bob"), database._replace(table_id=2, owner="alice"))

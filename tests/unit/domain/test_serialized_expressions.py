@@ -68,7 +68,7 @@ def test_mutated_expressions_are_read_or_refused(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_beginning_is_refused(version: str) -> None:
+def test_every_beginning_is_rejected(version: str) -> None:
     actual = recordings(version)
     recorded = max(actual.expressions[:50], key=lambda each: len(each.expression))
     for end in range(len(recorded.expression)):
@@ -78,7 +78,7 @@ def test_every_beginning_is_refused(version: str) -> None:
         _parsed(actual, recorded, recorded.expression + b"\0")
 
 
-def test_an_expression_is_what_it_says() -> None:
+def test_an_expression_equals_its_text() -> None:
     actual = recordings("4.1.0")
     statement = "EXPLAIN SELECT x FROM ints WHERE k > 1"
     recorded = next(expression for expression in actual.expressions if expression.statement == statement)

@@ -112,7 +112,7 @@ def test_columns_and_types_are_folded() -> None:
 
 
 @pytest.mark.parametrize("kind", ["timestamp", "binary", "array<int>", ""])
-def test_of_some_types_nothing_is_known(kind: str) -> None:
+def test_values_of_some_types_are_unknown(kind: str) -> None:
     skew = Skew(("v",), (("2024-01-01 00:00:00",), ("2024-01-02 00:00:00",)))
     assert read(skew, "v = '2024-01-01 00:00:00'", v=kind) == (["2024-01-01 00:00:00", "2024-01-02 00:00:00"], True)
 

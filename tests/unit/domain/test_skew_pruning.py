@@ -121,7 +121,7 @@ def trees(leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression
 
 @settings(max_examples=examples(200))
 @given(st.data())
-def test_every_matching_row_lies_in_a_directory_that_is_read(data: st.DataObject) -> None:
+def test_every_matching_row_is_in_a_directory_that_is_read(data: st.DataObject) -> None:
     skew, types = data.draw(tables())
     predicate = data.draw(trees(atoms(types)))
     kept, default = directories_to_read(skew, types, predicate)
@@ -141,7 +141,7 @@ def test_every_matching_row_lies_in_a_directory_that_is_read(data: st.DataObject
 
 @settings(max_examples=examples(150))
 @given(st.data())
-def test_of_plain_values_and_equalities_nothing_is_read_in_vain(data: st.DataObject) -> None:
+def test_equalities_on_plain_values_read_no_needless_directory(data: st.DataObject) -> None:
     plain = {"int": ["0", "1", "2"], "string": ["a", "ab", "b"]}
     columns = COLUMNS[: data.draw(st.integers(1, 3))]
     types = {column: data.draw(st.sampled_from(sorted(plain))) for column in columns}

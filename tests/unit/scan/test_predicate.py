@@ -272,9 +272,7 @@ _rows = st.fixed_dictionaries({"a": _small, "c": _small, "b": st.one_of(st.none(
 
 
 @given(_filters, _rows)
-def test_what_a_row_makes_of_a_filter_is_among_what_its_predicate_allows(
-    expression: Expression, row: dict[str, Value]
-) -> None:
+def test_the_result_of_a_filter_is_allowed_by_its_predicate(expression: Expression, row: dict[str, Value]) -> None:
     predicate = _predicate(expression)
     assert predicate is None or _evaluate(expression, row) in _allowed(predicate, row)
 
@@ -299,7 +297,7 @@ def test_the_wire_has_neither_not_equal_nor_like() -> None:
     assert from_postfix(encode_predicate(among)) == among
 
 
-def test_what_is_not_told_whole_is_known() -> None:
+def test_incomplete_predicates_are_marked() -> None:
     """Spark evaluates those filters itself; the others need no evaluation on existing values."""
     whole, unknown = node("EqualTo", A, literal("5")), node("EqualTo", node("Upper", S), literal("X", "string"))
     filters = [whole, unknown, node("Or", whole, unknown), node("Not", node("And", whole, unknown))]

@@ -50,7 +50,7 @@ class Store:
         ("alice", "trino", "bob", None),
     ],
 )
-def test_who_has_it_is_said_in_it(user: str, real_user: str | None, owner: str | None, names: Any) -> None:
+def test_a_token_names_its_owner(user: str, real_user: str | None, owner: str | None, names: Any) -> None:
     store: Any = Store()
     tokens = DelegationService(
         store,

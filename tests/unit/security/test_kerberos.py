@@ -109,13 +109,13 @@ def test_a_token_is_shown_without_its_password() -> None:
     assert exchange(b"secret", b"secret").identity == Identity("alice", TOKEN)
 
 
-def test_a_wrong_password_of_a_token_is_refused() -> None:
+def test_a_wrong_password_of_a_token_is_rejected() -> None:
     with pytest.raises(AuthenticationFailedError, match="Mismatched response"):
         exchange(b"secret", b"guess")
 
 
 @given(st.binary(max_size=200))
-def test_nonsense_is_refused_by_its_name(response: bytes) -> None:
+def test_nonsense_is_rejected_by_its_name(response: bytes) -> None:
     server = DigestMd5(lambda _: (b"", Identity("alice", TOKEN)))
     server.step(b"")
     with pytest.raises(AuthenticationFailedError, match="DIGEST-MD5"):

@@ -66,7 +66,9 @@ def test_contradictory_settings_are_reported(settings: dict[str, Any], text: str
         ("0.0.0.0:1?tls=required", "jwt", []),
     ],
 )
-def test_who_listens_to_others_without_asking_is_warned(listen: str, authentication: str, heard: list[str]) -> None:
+def test_an_open_listener_without_authentication_is_warned_of(
+    listen: str, authentication: str, heard: list[str]
+) -> None:
     settings = Settings(listeners=listen, authentication=authentication, **PEM)
     told = list(warnings(settings, listeners(settings)))
     assert len(told) == len(heard)

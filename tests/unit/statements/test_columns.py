@@ -25,5 +25,5 @@ from spark_client.statements.grammar.columns import AddColumns, ColumnStatement,
         ("CREATE TABLE drop (column INT)", None),
     ],
 )
-def test_what_is_said_of_columns(text: str, expected: ColumnStatement | None) -> None:
+def test_statements_about_columns(text: str, expected: ColumnStatement | None) -> None:
     assert parse(text) == expected

@@ -69,11 +69,13 @@ def test_statements_that_are_claimed(text: str, expected: object) -> None:
         ("ALTER VIEW d AS SELECT 1", "d", "VIEW", None),
     ],
 )
-def test_what_may_be_a_dependent_table_s(text: str, table: str, kind: str, partition: str | None) -> None:
+def test_statements_that_may_be_about_a_dependent_table(
+    text: str, table: str, kind: str, partition: str | None
+) -> None:
     assert parse(text) == TableStatement(table, kind, text, partition)
 
 
-def test_what_is_behind_the_kind() -> None:
+def test_the_clauses_after_the_kind() -> None:
     """Spark's parser receives the statement with another kind of object in it."""
     statement = parse("/* alter table x */ ALTER  TABLE\n`a b`.d RENAME TO e")
     assert isinstance(statement, TableStatement)

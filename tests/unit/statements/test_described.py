@@ -17,7 +17,7 @@ from spark_client.statements.grammar.descriptions import DescribeTable, ShowCrea
         ("show /* */ create table t as serde", ShowCreateTable("t")),
     ],
 )
-def test_what_is_looked_into(text: str, statement: DescribeTable | ShowCreateTable) -> None:
+def test_described_statements(text: str, statement: DescribeTable | ShowCreateTable) -> None:
     assert parse(text) == statement
 
 
@@ -38,5 +38,5 @@ def test_what_is_looked_into(text: str, statement: DescribeTable | ShowCreateTab
         "'extended",
     ],
 )
-def test_what_is_spark_s_alone(text: str) -> None:
+def test_statements_left_to_spark(text: str) -> None:
     assert parse(text) is None

@@ -19,7 +19,7 @@ from spark_client.statements.grammar.scripts import is_script, statements
         ("BEGIN ALTER TABLE t", []),
     ],
 )
-def test_what_may_be_ours_ends_at_its_semicolon(text: str, found: list[str]) -> None:
+def test_a_statement_ends_at_its_semicolon(text: str, found: list[str]) -> None:
     assert [text[start:end] for start, end in statements(text)] == found
 
 

@@ -187,7 +187,7 @@ def test_a_broken_location_is_named_on_one_line(clause: str, message: str) -> No
         "skewed",
     ],
 )
-def test_what_is_not_surely_ours_is_left_to_spark(text: str) -> None:
+def test_ambiguous_statements_are_left_to_spark(text: str) -> None:
     assert parse(text) is None
 
 

@@ -25,6 +25,6 @@ def test_surveys(text: str, statement: Statement | None) -> None:
 
 
 @pytest.mark.parametrize("text", ["SHOW SCANS OF", "SHOW SKEW IN", "SHOW SKEW IN t (x) y", "SHOW BUCKET PROBLEMS IN 1"])
-def test_broken_ones_are_refused(text: str) -> None:
+def test_broken_ones_are_rejected(text: str) -> None:
     with pytest.raises(InvalidStatementError):
         parse(text)

@@ -32,7 +32,7 @@ from spark_client.table.properties import problem_of
         ("CREATE TABLE t (x INT) AS SELECT 'TBLPROPERTIES (a=b)'", None),
     ],
 )
-def test_what_a_statement_sets(text: str, expected: TableProperties | None) -> None:
+def test_properties_that_a_statement_sets(text: str, expected: TableProperties | None) -> None:
     assert parse(text) == expected
 
 
@@ -54,7 +54,7 @@ def test_the_name_that_is_meant_is_of_the_same_format() -> None:
         {"compression": "Zlib", "csv.compression": "deflate", "avro.compression": "snappy"},
     ],
 )
-def test_what_is_right_or_others_is_left_alone(properties: dict[str, str]) -> None:
+def test_valid_and_unknown_properties_are_accepted(properties: dict[str, str]) -> None:
     assert problem_of(properties) == ""
 
 
@@ -67,5 +67,5 @@ def test_a_share_out_of_range_is_rejected(share: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["compression", "orc.compress", "parquet.compression"])
-def test_a_codec_that_there_is_not_is_refused(name: str) -> None:
+def test_a_codec_that_there_is_not_is_rejected(name: str) -> None:
     assert problem_of({name: "lzx"}).startswith(f"{name} is 'lzx'; it must be plain, ")

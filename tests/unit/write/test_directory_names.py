@@ -55,7 +55,7 @@ def test_short_leaves_short_values_alone() -> None:
     assert directory_path(table("short", "ds"), ("x" * 400,)).startswith("ds=xxxx")
 
 
-def test_long_names_are_refused() -> None:
+def test_long_names_are_rejected() -> None:
     assert len(directory_path(table(None, "ds"), ("ä" * 126,)).encode()) == MAX_NAME
     with pytest.raises(InvalidInsertError, match=r"has 256 bytes, and file systems allow 255; .*'short'"):
         directory_path(table(None, "ds"), ("ä" * 126 + "x",))
@@ -63,7 +63,7 @@ def test_long_names_are_refused() -> None:
         directory_path(table(None, "ds"), ("/" * 85,))
 
 
-def test_an_unknown_function_is_refused() -> None:
+def test_an_unknown_function_is_rejected() -> None:
     with pytest.raises(InvalidInsertError, match=r"function 'mine', which is not registered .*register_directory"):
         directory_path(table("mine"), ("a", "b"))
 

@@ -55,5 +55,5 @@ def test_failed_batches_are_remembered(query: dict[str, str]) -> None:
     assert noted(query) == "7.4.1.3"
 
 
-def test_what_is_not_known_is_asked_again_by_the_same_number(query: dict[str, str]) -> None:
+def test_an_unknown_outcome_is_requested_again_by_its_number(query: dict[str, str]) -> None:
     assert [noted(query, error=WriteUncertainError("?")), noted(query), noted(query)] == ["7.1", "7.1", "7.2"]

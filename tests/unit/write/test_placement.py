@@ -118,7 +118,7 @@ def led_to(case: Case, publication: PublishPartition) -> list[str]:
 
 
 @given(cases())
-def test_every_file_lies_where_its_partition_says(case: Case) -> None:
+def test_every_file_is_in_the_location_of_its_partition(case: Case) -> None:
     published = {publication.values: led_to(case, publication) for publication in case.placement.publications}
     places = final(case)
     assert len(places) == len(case.staged)
@@ -136,7 +136,7 @@ def test_only_own_files_are_moved_and_only_out_of_the_own_directory(case: Case) 
 
 
 @given(cases())
-def test_whole_directories_are_moved_to_where_nobody_else_is(case: Case) -> None:
+def test_whole_directories_move_to_unused_locations(case: Case) -> None:
     alone = (write_directory(case.planner.write.table, QUERY), *case.granted)
     files = {file.location for file in case.staged}
     for move in case.placement.moves:
@@ -144,7 +144,7 @@ def test_whole_directories_are_moved_to_where_nobody_else_is(case: Case) -> None
 
 
 @given(cases())
-def test_files_come_only_where_it_was_said_before(case: Case) -> None:
+def test_files_move_only_to_registered_locations(case: Case) -> None:
     placement, own = case.placement, write_directory(case.planner.write.table, QUERY)
     said = {own, *placement.shared_directories, *case.granted, *case.planner.replaced_in_place(case.staged)}
     for move in placement.moves:
@@ -152,7 +152,7 @@ def test_files_come_only_where_it_was_said_before(case: Case) -> None:
 
 
 @given(cases())
-def test_what_is_new_or_overwritten_lies_in_a_directory_of_its_own(case: Case) -> None:
+def test_new_and_overwritten_partitions_have_their_own_directory(case: Case) -> None:
     own = write_directory(case.planner.write.table, QUERY)
     replaced = case.planner.replaced_in_place(case.staged)
     for publication in case.placement.publications:
@@ -176,7 +176,7 @@ def test_each_partition_is_published_once_with_its_counts(case: Case) -> None:
 
 
 @given(cases())
-def test_what_is_replaced_in_place_is_kept_under_a_name_that_engines_overlook(case: Case) -> None:
+def test_files_replaced_in_place_get_a_name_that_engines_ignore(case: Case) -> None:
     placement, table = case.placement, case.planner.write.table
     for rename in placement.away:
         assert f"_temp_{QUERY}" in rename.target

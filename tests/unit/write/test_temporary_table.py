@@ -21,7 +21,7 @@ def context(home: str) -> Any:
 
 
 @pytest.mark.parametrize("home", ["file:/w/db.db", "hdfs://n:8020/w/db.db/"])
-def test_where_renames_are_cheap_files_move_with_the_name(home: str) -> None:
+def test_files_move_with_the_name_if_renames_are_cheap(home: str) -> None:
     draft = with_temporary_name(context(home), TABLE)
     assert re.fullmatch(r"t__as_select_[0-9a-f]{8}", draft.name)
     assert draft.location is None

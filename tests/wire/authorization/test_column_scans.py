@@ -218,7 +218,7 @@ def test_directories_of_visible_values_are_pruned(sheltered: Application, user: 
 
 
 @pytest.mark.parametrize("user", READERS)
-def test_buckets_of_visible_columns_are_told(sheltered: Application, user: str) -> None:
+def test_buckets_of_visible_columns_are_returned(sheltered: Application, user: str) -> None:
     with speaking(user):
         read = called(sheltered, "plan_scan", ScanRequest(DATABASE, CLUSTERED_BY_VISIBLE.hidden, []))
         hidden = called(sheltered, "plan_scan", ScanRequest(DATABASE, CLUSTERED_BY_HIDDEN.hidden, []))

@@ -47,7 +47,7 @@ def test_undrop_is_for_those_who_dropped_or_owned_it(client_of: Clients) -> None
     assert "Exception" not in told(lambda: client_of("alice").undrop(UndropRequest(shared, "t0", partition="ds=1")))
 
 
-def test_a_dropped_database_comes_back_for_its_owner(client_of: Clients) -> None:
+def test_the_owner_restores_a_dropped_database(client_of: Clients) -> None:
     root, shared = client_of(ADMIN), unique("shared")
     for user in ("bob", "zowner"):
         root.grant_revoke_privileges(

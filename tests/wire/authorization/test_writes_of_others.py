@@ -206,7 +206,7 @@ def test_a_user_cannot_retire_files_of_another_users_write_or_partition(
     assert "ds=1/part-0" in files_below(home)
 
 
-def test_a_write_retires_what_it_has_moved_away(client_of: Clients, houses: Houses) -> None:
+def test_a_write_retires_files_that_it_has_moved_away(client_of: Clients, houses: Houses) -> None:
     """As our client does, with INSERT alone."""
     root, carol, home = client_of(ADMIN), client_of("carol"), houses.home
     grant(root, on_table(*houses.mine), "INSERT", "carol")

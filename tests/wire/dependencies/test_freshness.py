@@ -111,7 +111,7 @@ def test_fresh_stays_fresh_and_stale_stays_stale(client: Any, signals: str, chan
         altered({"alterTableOpType": "ADDFILE"}),
     ],
 )
-def test_what_may_be_a_rewriting_is_taken_for_one(client: Any, signals: str, change: Change) -> None:
+def test_a_possible_rewrite_counts_as_one(client: Any, signals: str, change: Change) -> None:
     change(client, signals)
     for name in ("tdep", "second"):
         assert fresh(client, signals, name) == {"ds=1": False, "ds=2": False}

@@ -24,7 +24,7 @@ def wait(server: Server, database: str, name: str, *values: str, **fields: Any) 
     return False
 
 
-def test_what_is_there_and_what_is_not(client: Any, database: str) -> None:
+def test_existing_and_missing_partitions(client: Any, database: str) -> None:
     add(client, database, "t", ["1", "1"])
     now = {"timeoutMillis": 0}
     assert client.wait_for_partition(WaitRequest(database, "t", ["1"], **now))

@@ -206,7 +206,7 @@ def test_no_name_breaks_anything(client: Any, text: str) -> None:
     assert client.get_current_notificationEventId().eventId >= 0
 
 
-def test_missing_arguments_are_refused_with_a_text(client: Any) -> None:
+def test_missing_arguments_are_rejected_with_a_text(client: Any) -> None:
     for call in (
         lambda: client.fire_listener_event(FireEventRequest()),
         lambda: client.add_write_notification_log(WriteNotificationLogRequest()),

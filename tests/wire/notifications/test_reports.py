@@ -77,7 +77,7 @@ def test_many_partitions_can_be_refreshed_at_once(client: Any, log: Follower) ->
         ),
     ],
 )
-def test_what_clients_may_not_tell(
+def test_reports_that_clients_may_not_send(
     client: Any, log: Follower, name: str, values: list[str] | None, data: dict[str, Any], text: str
 ) -> None:
     database, _ = new_table(client, KEYS)
@@ -114,7 +114,7 @@ def test_writes_of_transactions_are_kept_for_who_reads_of_their_commit(client: A
         client.add_write_notification_log(write("nope", []))
 
 
-def test_engines_are_told_that_the_log_is_whole(client: Any) -> None:
+def test_engines_read_that_the_log_is_complete(client: Any) -> None:
     for key in ("hive.metastore.dml.events", "hive.metastore.notifications.add.thrift.objects"):
         assert client.get_config_value(key, "") == "true"
     assert client.get_config_value("metastore.catalog.default", "") == "hive"

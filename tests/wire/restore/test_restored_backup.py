@@ -92,7 +92,7 @@ def test_nothing_is_cleaned_before_the_restore_is_reconciled(
     assert catalog.contents() == {"one", "two", "three", "again"}
 
 
-def test_a_catalog_that_goes_on_is_cleaned(catalog: RestoredCatalog) -> None:
+def test_a_continued_catalog_is_cleaned(catalog: RestoredCatalog) -> None:
     catalog.create("one")
     for _ in range(2):
         catalog.application.journal.lineage.note()

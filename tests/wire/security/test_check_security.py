@@ -54,7 +54,7 @@ def test_all_is_well(server: Server, authority: Authority) -> None:
         ({"ca": "/dev/null"}, "client: /dev/null"),
     ],
 )
-def test_which_side_is_wrong(server: Server, authority: Authority, shown: dict[str, str], told: str) -> None:
+def test_the_wrong_side_is_reported(server: Server, authority: Authority, shown: dict[str, str], told: str) -> None:
     right = {"tls": "true", "ca": str(authority.pem), "user": "alice", "password": "wonderland"}
     status, said = check(f"thrift://localhost:{server.port}", **(right | shown))
     assert (status, told in said) == (1, True), said

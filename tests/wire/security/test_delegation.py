@@ -64,7 +64,7 @@ def test_a_missing_ticket_is_reported(server: Server, realm: Any) -> None:
         actual.get_database("default")
 
 
-def test_a_token_of_another_service_is_refused(server: Server, realm: Any) -> None:
+def test_a_token_of_another_service_is_rejected(server: Server, realm: Any) -> None:
     realm.addprinc("other/localhost@KRBTEST.COM", "service")
     with (
         ticket_of(realm, "alice"),
@@ -74,7 +74,7 @@ def test_a_token_of_another_service_is_refused(server: Server, realm: Any) -> No
         actual.get_database("default")
 
 
-def test_nonsense_in_place_of_a_token_is_refused(server: Server) -> None:
+def test_nonsense_in_place_of_a_token_is_rejected(server: Server) -> None:
     with raw(server) as sock:
         sock.sendall(b"\x01\x00\x00\x00\x06GSSAPI\x02\x00\x00\x00\x08nonsense")
         answer = b""
@@ -89,7 +89,7 @@ def get_token(server: Server, realm: Any, owner: str = "alice", renewer: str = "
         return str(actual.methods.get_delegation_token(owner, renewer))
 
 
-def test_a_token_stands_for_its_owner(server: Server, realm: Any) -> None:
+def test_a_token_authenticates_its_owner(server: Server, realm: Any) -> None:
     token = get_token(server, realm)
     with client(server, token=token) as actual:
         assert who(actual) == "alice"
@@ -97,7 +97,7 @@ def test_a_token_stands_for_its_owner(server: Server, realm: Any) -> None:
             actual.methods.get_delegation_token("alice", "alice")
 
 
-def test_a_forged_token_is_refused(server: Server, realm: Any) -> None:
+def test_a_forged_token_is_rejected(server: Server, realm: Any) -> None:
     identifier, password = parse_token(get_token(server, realm))
     for forged in (
         token_text(identifier.replace(b"alice", b"trino"), password),
@@ -127,7 +127,7 @@ def test_only_the_renewer_renews_and_only_owner_and_renewer_cancel(server: Serve
         actual.get_database("default")
 
 
-def test_an_expired_token_is_refused_by_all_servers(
+def test_an_expired_token_is_rejected_by_all_servers(
     start: Callable[..., Server], server: Server, realm: Any, environment: Any
 ) -> None:
     options = ["--authentication", "kerberos,token", "--kerberos-keytab", realm.keytab]
@@ -188,7 +188,7 @@ def test_nothing_secret_is_logged(server: Server, realm: Any) -> None:
     assert base64.b64encode(parse_token(token)[1]).decode() not in log
 
 
-def test_pyiceberg_comes_with_a_ticket(server: Server, realm: Any, tmp_path: Path) -> None:
+def test_pyiceberg_logs_in_with_a_ticket(server: Server, realm: Any, tmp_path: Path) -> None:
     pytest.importorskip("kerberos", reason="kerberos is not installed: pip install kerberos needs libkrb5-dev")
     from pyiceberg.catalog import load_catalog
 

@@ -124,7 +124,7 @@ def test_claims_that_a_token_must_have(
     assert told in body.decode()
 
 
-def test_forged_tokens_are_refused(server: Server, issuer: Issuer, authority: Authority) -> None:
+def test_forged_tokens_are_rejected(server: Server, issuer: Issuer, authority: Authority) -> None:
     stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     good = issuer.token()
     public = issuer.keys["one"].public_key()

@@ -176,7 +176,7 @@ def test_an_exchange_may_come_in_any_pieces_and_with_the_first_call(plain_server
 @pytest.mark.parametrize(
     "after", [b"\x16\x03\x01\x00\xf4\x01\x00", b"\x01\x00\x00\x00\x05PLAIN", b"POST / HTTP/1.1\r\n"]
 )
-def test_nothing_but_thrift_comes_after_an_exchange(plain_server: Server, after: bytes) -> None:
+def test_only_thrift_is_accepted_after_an_exchange(plain_server: Server, after: bytes) -> None:
     with raw(plain_server) as sock:
         sock.sendall(GOOD + struct.pack("!I", len(after)) + after)
         answer = b""

@@ -78,7 +78,7 @@ def test_replayed_tickets_are_rejected(realm: Any, environment: Any) -> None:
     assert again.identity is None
 
 
-def test_a_client_that_does_not_ask_for_our_key_is_refused(realm: Any, environment: Any) -> None:
+def test_a_client_that_does_not_ask_for_our_key_is_rejected(realm: Any, environment: Any) -> None:
     import gssapi
 
     kerberos = Kerberos(Path(realm.keytab), "DEFAULT", "authentication")
@@ -90,7 +90,7 @@ def test_a_client_that_does_not_ask_for_our_key_is_refused(realm: Any, environme
         kerberos.start().step(token)
 
 
-def test_who_asks_for_protection_asks_for_it_against_doubled_calls(realm: Any, environment: Any) -> None:
+def test_protection_requires_sequence_detection(realm: Any, environment: Any) -> None:
     import gssapi
 
     kerberos = Kerberos(Path(realm.keytab), "DEFAULT", "integrity")

@@ -49,7 +49,7 @@ def test_large_messages_arrive_whole(allowed: Server, authority: Authority) -> N
         client.methods.drop_database("large", True, True)
 
 
-def test_a_plain_client_is_told_to_speak_tls(required: Server) -> None:
+def test_a_plain_client_gets_an_error_about_tls(required: Server) -> None:
     with client_of(required) as client, pytest.raises(errors.AuthenticationError, match="METASTORE_TLS=required"):
         client.get_database("default")
 
@@ -90,7 +90,7 @@ def test_the_servers_name_is_checked(start: Callable[..., Server], authority: Au
         client.get_database("default")
 
 
-def test_old_protocols_are_refused(required: Server) -> None:
+def test_old_protocols_are_rejected(required: Server) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_ciphers("ALL:@SECLEVEL=0")
@@ -204,7 +204,7 @@ def test_missing_client_certificates_are_reported(asking: Server, authority: Aut
         client.get_database("default")
 
 
-def test_another_authoritys_certificate_is_refused(
+def test_another_authoritys_certificate_is_rejected(
     asking: Server, authority: Authority, strange_authority: Authority
 ) -> None:
     with (
@@ -214,7 +214,7 @@ def test_another_authoritys_certificate_is_refused(
         client.get_database("default")
 
 
-def test_an_expired_certificate_is_refused(asking: Server, authority: Authority) -> None:
+def test_an_expired_certificate_is_rejected(asking: Server, authority: Authority) -> None:
     with (
         client_of(asking, **showing(authority, authority.issue(user="alice", expired=True))) as client,
         pytest.raises(errors.ClientError),

@@ -36,7 +36,7 @@ class Resident(Memory):
         return self._held
 
 
-def test_a_large_text_is_refused_before_it_is_copied() -> None:
+def test_a_large_text_is_rejected_before_it_is_copied() -> None:
     memory = Resident(100_000_000)
     memory._request_limit = 160_000_000  # there is room, but not for what becomes of so large a text
     reader = of_bytes(30_000_000, memory)
@@ -48,7 +48,7 @@ def test_a_large_text_is_refused_before_it_is_copied() -> None:
     assert len(of_bytes(3_000_000, memory).readAll(3_000_000)) == 3_000_000
 
 
-def test_threads_take_shorter_turns_beside_large_calls() -> None:
+def test_threads_take_shorter_turns_during_large_calls() -> None:
     admission, before = Admission(TransportOptions(), Memory(2**40)), sys.getswitchinterval()
     try:
         admission.adjust_switch_interval(2**20)
@@ -114,7 +114,7 @@ def test_two_calls_whose_replies_are_known_to_be_large_run_at_a_time() -> None:
     assert worker.begins(calls[2])
 
 
-def test_a_reply_that_grows_beside_others_beyond_the_memory_is_made_again_alone() -> None:
+def test_a_reply_beyond_the_memory_is_made_again_alone() -> None:
     worker, first, second = Worker(), calling(), calling()
     assert worker.begins(first)
     assert worker.begins(second)
@@ -163,7 +163,7 @@ def test_a_write_waits_for_unread_replies_and_then_begins() -> None:
     assert not worker.memory.allows(50 * MB)
 
 
-def test_what_a_large_message_made_is_claimed_until_it_has_been_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_of_a_large_message_is_reserved_during_its_call(monkeypatch: pytest.MonkeyPatch) -> None:
     memory, blocks = Resident(100 * MB), [0]
     monkeypatch.setattr(sys, "getallocatedblocks", lambda: blocks[0])
     reader = of_bytes(200_000, memory)

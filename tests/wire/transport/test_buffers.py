@@ -148,7 +148,7 @@ def test_bytes_read_since_a_mark_can_be_read_again(sizes: list[int], data: st.Da
         assert reader.unread == 0
 
 
-def test_what_has_not_arrived_is_no_error_but_said(pair: Pair) -> None:
+def test_an_incomplete_message_is_reported_as_such(pair: Pair) -> None:
     reader = MessageReader(pair[0], limit=100, memory=Memory(2**40))
     reader.reset(b"x" * 50)
     with pytest.raises(IncompleteError):
@@ -158,7 +158,7 @@ def test_what_has_not_arrived_is_no_error_but_said(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("head", [0, FRAME_HEADER.size])
-def test_of_a_large_message_the_begin_is_seen_without_reading_it(pair: Pair, head: int) -> None:
+def test_the_beginning_of_a_large_message_can_be_peeked(pair: Pair, head: int) -> None:
     message = strict("add_partitions", b"x" * 2**20)
     reader = MessageReader(pair[0], limit=2**30, memory=Memory(2**40))
     reader.reset(FRAME_HEADER.pack(len(message))[:head] + message)
@@ -185,7 +185,7 @@ def test_bytes_are_counted_per_message(pair: Pair) -> None:
         reader.readAll(51)
 
 
-def test_a_length_is_refused_before_anything_is_allocated_or_awaited(pair: Pair) -> None:
+def test_a_length_is_rejected_before_anything_is_allocated_or_awaited(pair: Pair) -> None:
     reader = MessageReader(pair[0], limit=2**20, memory=Memory(2**40))
     with pytest.raises(TTransportException, match="larger than"):
         reader.cstringio_refill(b"", 2**31 - 1)

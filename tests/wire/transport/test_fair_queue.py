@@ -26,7 +26,7 @@ def always(*_: object) -> bool:
     return True
 
 
-def test_small_calls_do_not_stand_behind_large_ones_of_their_address() -> None:
+def test_small_calls_do_not_wait_behind_large_ones_of_their_address() -> None:
     queue, address = FairQueue(), Address("host")
     large, small = waiting(large=True), waiting()
     queue.put(address, large)

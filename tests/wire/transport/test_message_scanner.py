@@ -106,7 +106,7 @@ def test_each_byte_alone(wire_format: WireFormat) -> None:
     assert actual == [None] * (len(whole) - 1) + [len(whole)]
 
 
-def test_a_depth_without_end_is_refused() -> None:
+def test_a_depth_without_end_is_rejected() -> None:
     end = MessageScanner(FORMATS[0], 0)
     data = message(FORMATS[0], [])[:-1] + b"\x0c\x00\x01" * 1000
     with pytest.raises(TProtocolException, match="recursion depth"):
@@ -114,7 +114,7 @@ def test_a_depth_without_end_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("wire_format", "field"), [(FORMATS[0], b"\x01\x00\x01"), (FORMATS[2], b"\x1f")])
-def test_a_type_that_is_none_is_refused_though_what_follows_could_be_read(
+def test_a_type_that_is_none_is_rejected_though_what_follows_could_be_read(
     wire_format: WireFormat, field: bytes
 ) -> None:
     data = message(wire_format, [])[:-1] + field + bytes(200)

@@ -155,7 +155,7 @@ def pool() -> Iterator[WorkerPool]:
     assert made.drain(PATIENCE) == 0
 
 
-def test_a_call_that_comes_with_its_handshake_keeps_no_handshake_waiting(
+def test_a_call_sent_with_its_handshake_delays_no_handshake(
     pool: WorkerPool, tls: tuple[Listener, ssl.SSLContext]
 ) -> None:
     listener, context = tls

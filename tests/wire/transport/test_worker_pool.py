@@ -157,7 +157,7 @@ def test_calls_from_the_queue_that_take_long_leave_a_thread_for_others(serve_ech
         (folder / "go").write_text("")
 
 
-def test_what_a_list_is_said_to_have_must_be_there(serve_echo: ServeEcho) -> None:
+def test_a_list_has_as_many_elements_as_its_header_says(serve_echo: ServeEcho) -> None:
     server = serve_echo(workers=1)
     victim = server.connect()
     parts = b"\x0c\x00\x01\x0f\x00\x03\x0c" + (900_000).to_bytes(4, "big") + bytes(100_000)
@@ -168,7 +168,7 @@ def test_what_a_list_is_said_to_have_must_be_there(serve_echo: ServeEcho) -> Non
     assert f"limit: {len(message) + 4} elements of a container, at most one per byte".encode() in told
 
 
-def test_addresses_come_in_turn_and_who_waits_too_long_is_told_the_limit(serve_echo: ServeEcho, tmp_path: Path) -> None:
+def test_addresses_take_turns_and_a_long_wait_names_the_limit(serve_echo: ServeEcho, tmp_path: Path) -> None:
     server = serve_echo(workers=1, max_threads=4, max_calls_per_address=2, queue_timeout=0.5)
     blocked = []
     for name in ("one", "two"):
@@ -184,7 +184,7 @@ def test_addresses_come_in_turn_and_who_waits_too_long_is_told_the_limit(serve_e
 
 
 @pytest.mark.parametrize("wire_format", ["framed binary", "framed compact"])
-def test_a_large_call_that_waits_too_long_after_a_small_one_is_told_the_limit(
+def test_a_large_call_that_waits_too_long_names_the_limit(
     serve_echo: ServeEcho, tmp_path: Path, wire_format: str
 ) -> None:
     server = serve_echo(workers=1, max_threads=1, queue_timeout=0.5)
