@@ -173,7 +173,7 @@ def test_a_server_works_with_a_later_schema_until_the_upgrade_is_finished(databa
         runner.check(database_url)
 
 
-def test_an_upgrade_waits_for_what_is_in_use(older_url: str) -> None:
+def test_an_upgrade_waits_for_tables_in_use(older_url: str) -> None:
     with create_engine(older_url, poolclass=NullPool).connect() as user:
         user.execute(text("LOCK TABLE tables IN ROW EXCLUSIVE MODE"))
         tries = []

@@ -137,7 +137,7 @@ def test_later_rows_are_seen_and_filters_choose_buckets(spark: SparkSession, con
     assert [row[0] for row in spark.sql(f"SELECT DISTINCT v FROM {table_name}_v").collect()] == [1, 2]
 
 
-def test_the_report_tells_what_is_read_by_bucket(spark: SparkSession) -> None:
+def test_the_report_names_tables_read_by_bucket(spark: SparkSession) -> None:
     rows = by_bucket(spark.table("joined_a").where("ds = 1 AND id = 3"))
     (scan,) = scan_report(rows.groupBy("id").count()).scans
     assert (scan.table, scan.kept.partitions, scan.kept.buckets, scan.total.buckets) == ("default.joined_a", 1, 1, 16)

@@ -116,7 +116,7 @@ def test_types_are_texts_as_the_writer_has_them(spark: Session, table_name: str)
     assert [suggestion.columns for suggestion in survey_skew(table_name, spark=spark)] == [("c",), ("t",), ("b",)]
 
 
-def test_a_survey_begins_with_what_saves_most(spark: Session) -> None:
+def test_a_survey_begins_with_the_largest_saving(spark: Session) -> None:
     frame = spark.range(1000).selectExpr("id", "id % 50 AS even", "if(id % 2 = 0, 1, id) AS half")
     actual_survey_skew = survey_skew(frame, share=0.02, limit=60)
     assert [suggestion.columns[0] for suggestion in actual_survey_skew] == ["even", "half", "id"]
@@ -174,7 +174,7 @@ def test_the_sessions_limit_is_stored_for_the_metastore(spark: Session, table_na
         (lambda spark, table: find_skew(table, "a", share=0, spark=spark), "the share is 0"),
     ],
 )
-def test_refusals_name_what_is_wrong(
+def test_rejections_name_the_cause(
     spark: Session, table_name: str, ask: Callable[[Session, str], object], message: str
 ) -> None:
     spark.sql(f"CREATE TABLE {table_name} (a INT, b ARRAY<INT>) PARTITIONED BY (p INT) STORED AS PARQUET")

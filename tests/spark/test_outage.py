@@ -91,7 +91,7 @@ for _ in sys.stdin:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_all_that_is_asked_of_dead_servers(database_url: str, tmp_path: Path) -> None:
+def test_all_calls_to_dead_servers(database_url: str, tmp_path: Path) -> None:
     client = python_of_client()
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))

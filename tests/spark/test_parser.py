@@ -120,7 +120,7 @@ def explained(spark: SparkSession, text: str) -> str:
     return str(spark.sql(text).collect()[0][0])
 
 
-def test_explain_shows_what_is_read_of_what_there_is(spark: SparkSession, table: str) -> None:
+def test_explain_shows_the_files_that_are_read_and_their_total(spark: SparkSession, table: str) -> None:
     spark.sql(f"INSERT INTO {table} VALUES (3, 'a', '2')")
     query = f"SELECT id FROM {table} WHERE x = 'a' AND ds = '1'"
     line = f"default.{table}: 1 of 2 partitions, 1 of 4 directories, 1 of 3 files, "

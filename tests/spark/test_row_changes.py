@@ -302,7 +302,7 @@ def test_a_partition_that_is_named_oddly_is_rejected(spark: SparkSession, table_
         spark.sql(f"DELETE FROM {table_name} WHERE id = 1")
 
 
-def test_whoever_writes_meanwhile_makes_it_fail(spark: SparkSession, context: Context, table_name: str) -> None:
+def test_concurrent_writes_make_it_fail(spark: SparkSession, context: Context, table_name: str) -> None:
     make(spark, table_name, KINDS[0])
     target = spark.table(table_name)
     change = Change(f"default.{table_name}", target, [Clause("matched", column_attributes(target)["id"] == 1, None)])

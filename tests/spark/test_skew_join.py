@@ -240,7 +240,7 @@ def test_the_hint_finds_the_table_in_a_subquery(spark: Session, skewed: str, nam
         ),
     ],
 )
-def test_refusals_say_what_is_missing(spark: Session, skewed: str, names: DataFrame, ask: Any, message: str) -> None:
+def test_rejections_name_missing_parts(spark: Session, skewed: str, names: DataFrame, ask: Any, message: str) -> None:
     with pytest.raises(InvalidStatementError, match=message):
         ask(spark.table(skewed), names)
 

@@ -106,7 +106,7 @@ def test_an_error_after_publishing_leaves_the_new_rows(
     assert bool(list(versions.iterdir())) == overwrite
 
 
-def test_a_killed_writer_leaves_only_what_bears_its_name(context: Context, table: Table) -> None:
+def test_a_killed_writer_leaves_only_files_with_its_id(context: Context, table: Table) -> None:
     """A separate program that is killed before it publishes; Java's process outlives it."""
     assert table.location is not None
     before = files_below(table.location)

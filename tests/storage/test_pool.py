@@ -215,7 +215,7 @@ def test_a_transaction_that_changes_nothing_does_not_prolong_the_wait_for_writes
     store.close()
 
 
-def test_while_nobody_answers_one_tries_and_the_others_are_told(database_url: str) -> None:
+def test_while_the_database_is_silent_one_call_tries_and_others_fail(database_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = make_url(database_url).set(host="127.0.0.1", port=silent.getsockname()[1], query={})
         with engine_of(url.render_as_string(hide_password=False), connect_timeout=2) as engine:

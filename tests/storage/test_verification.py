@@ -190,7 +190,7 @@ def test_rows_come_in_pieces(full: Application) -> None:
     assert all(cursors)
 
 
-def test_the_command_shows_kinds_and_names_what_is_wrong(
+def test_the_command_lists_kinds_and_names_differences(
     full: Application, database_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["db", "verify", "--database-url", database_url]

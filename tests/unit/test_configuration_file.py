@@ -148,7 +148,7 @@ def test_shown_passwords_are_hidden(file: Path) -> None:
         ('[authorization]\naudit = "log"\naudit_stream = "gopher://x"\n', "audit_stream 'gopher://x' must be file:"),
     ],
 )
-def test_check_finds_what_would_stop_a_server(
+def test_check_finds_errors_that_would_stop_a_server(
     file: Path, text: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(text)

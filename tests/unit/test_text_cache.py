@@ -8,7 +8,7 @@ from metastore.text_cache import LONGEST, cached
 from metastore.warehouse import paths
 
 
-def test_short_texts_are_asked_once_and_long_ones_are_not_kept() -> None:
+def test_short_texts_are_cached_and_long_ones_are_not() -> None:
     asked = []
 
     @cached(2)

@@ -84,7 +84,7 @@ def test_a_move_takes_all_along(warehouse: Warehouse) -> None:
     assert not warehouse.exists(old)
 
 
-def test_statistics_skip_what_hive_hides(warehouse: Warehouse) -> None:
+def test_statistics_skip_files_that_hive_hides(warehouse: Warehouse) -> None:
     location = paths.join(warehouse.root, "_not_hidden_itself/t")
     for name in ("a", "k=1/b", "k=1/_SUCCESS", "_temporary/c", "k=2/.part.crc"):
         write(paths.join(location, name), 10)

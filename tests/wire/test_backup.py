@@ -110,7 +110,7 @@ def test_an_invalid_backup_changes_nothing(
     assert "revision none" in capsys.readouterr().out
 
 
-def test_everything_but_who_is_running_is_in_it() -> None:
+def test_a_backup_contains_everything_except_running_servers() -> None:
     assert {name for name in metadata.tables if name.startswith("server")} == {"servers"}
 
 

@@ -117,7 +117,7 @@ def test_columns_are_marked_as_accurate(hive_client: Any) -> None:
     assert hive_client.get_table(database, name).parameters[ACCURATE] == '{"BASIC_STATS":"true"}'
 
 
-def test_a_merge_adds_to_what_is_accurate(hive_client: Any) -> None:
+def test_a_merge_adds_to_accurate_statistics(hive_client: Any) -> None:
     database, name = new_table(hive_client)
     hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 5, 1, 4)))
     added = of_table(database, name, longs("a", -3, 2, 10, 2), strings("x", 3))

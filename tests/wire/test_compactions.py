@@ -111,7 +111,7 @@ def test_fully_compacted_tables_are_not_compacted_again(hive_client: Any, db: st
     assert compact(hive_client, db, "t").accepted
 
 
-def test_many_who_ask_at_once_are_one(metastore_server: Server, db: str) -> None:
+def test_concurrent_requests_for_a_compaction_are_one(metastore_server: Server, db: str) -> None:
     start = threading.Barrier(8)
 
     def ask() -> bool:

@@ -241,7 +241,7 @@ def test_a_foreign_key_points_to_a_key(hive_client: Any) -> None:
     assert [key.fkcolumn_name for key in foreign_keys(hive_client, parent, child)] == ["x", "a"]
 
 
-def test_none_for_what_is_not_there(hive_client: Any) -> None:
+def test_missing_objects_have_no_constraints(hive_client: Any) -> None:
     """As in Hive. Doris requests the default constraints of every table."""
     nowhere = unique("nowhere")
     assert primary_keys(hive_client, nowhere, "t") == []

@@ -126,7 +126,7 @@ def test_alter_keeps_unset_fields_and_the_name(hive_client: Any, tmp_path: Path)
         hive_client.alter_database(unique(), Database(parameters={}))
 
 
-def test_drop_refuses_what_is_not_empty_and_takes_data_along(hive_client: Any) -> None:
+def test_drop_rejects_databases_with_objects_and_deletes_data(hive_client: Any) -> None:
     """Trap 30."""
     database, name = new_table(hive_client)
     location = hive_client.get_database(database).locationUri

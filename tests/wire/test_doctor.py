@@ -198,7 +198,7 @@ def test_a_cut_connection_is_no_outage(database_url: str) -> None:
         engine.dispose()
 
 
-def test_readiness_notices_what_changes_while_the_server_runs(database_url: str) -> None:
+def test_readiness_notices_changes_while_the_server_runs(database_url: str) -> None:
     """Sessions that are open keep accepting writes."""
     settings = Settings(database_url=database_url)
     engine = make_engine(settings, database_url, size=1)

@@ -225,7 +225,7 @@ def rows(house: House) -> set[str]:
 
 
 @pytest.mark.parametrize(("name", "step"), [(name, step) for name, steps in STEPS.items() for step in steps])
-def test_whoever_dies_catalog_and_disk_agree(name: str, step: str, house: House) -> None:
+def test_after_any_crash_catalog_and_disk_agree(name: str, step: str, house: House) -> None:
     before = set(house.objects())
     house.die_at = step
     with pytest.raises(Killed):
@@ -296,7 +296,7 @@ def test_a_truncation_does_not_remove_later_files(house: House) -> None:
 
 
 @pytest.mark.parametrize("step", REMOVING)
-def test_a_name_that_is_used_again_does_not_meet_what_is_left(house: House, step: str) -> None:
+def test_a_reused_name_does_not_contain_leftovers(house: House, step: str) -> None:
     for drop, create, location in (
         (("drop_table", "db", "plain", True), ("create_table", table("db", "plain")), "db.db/plain"),
         (

@@ -43,7 +43,7 @@ def test_objects_are_returned_as_they_were_stored(hive_client: Any) -> None:
 
 
 @pytest.mark.parametrize("missing", ["functionName", "dbName", "ownerType", "functionType"])
-def test_a_function_says_what_it_is(hive_client: Any, missing: str) -> None:
+def test_a_function_must_have_its_required_fields(hive_client: Any, missing: str) -> None:
     database = new_database(hive_client)
     new = function(database, "f")
     setattr(new, missing, None)

@@ -50,7 +50,7 @@ def test_a_table_has_a_descriptor(hive_client: Any) -> None:
 
 
 @pytest.mark.parametrize("missing", ["cols", "serdeInfo", "location"])
-def test_a_changed_table_says_what_it_had(hive_client: Any, missing: str) -> None:
+def test_an_altered_table_must_have_its_required_fields(hive_client: Any, missing: str) -> None:
     database, name = new_table(hive_client)
     before = hive_client.get_table(database, name)
     new = hive_client.get_table(database, name)
@@ -147,7 +147,7 @@ def test_tables_are_projected(hive_client: Any) -> None:
 
 
 @pytest.mark.parametrize("fields", [["nope"], ["owner", "sd.nope"]])
-def test_tables_are_not_projected_on_what_they_do_not_have(hive_client: Any, fields: list[str]) -> None:
+def test_tables_are_not_projected_on_missing_fields(hive_client: Any, fields: list[str]) -> None:
     database, _ = new_table(hive_client)
     with pytest.raises(MetaException, match="projec"):
         projected(hive_client, database, *fields)

@@ -89,7 +89,7 @@ def test_iceberg_finds_its_lock_by_its_agent(hive_client: Any, other: Any, db: s
     assert renewed.heartbeatCount == 1
 
 
-def test_a_waiting_lock_says_what_it_waits_for(hive_client: Any, db: str) -> None:
+def test_a_waiting_lock_names_the_lock_that_blocks_it(hive_client: Any, db: str) -> None:
     held = lock(hive_client, component(SR, db, "u"), component(EX, db, "t"))
     waits = lock(hive_client, component(SR, db, "t", "P=Q"))
     assert waits.state == WAITING

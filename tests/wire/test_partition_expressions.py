@@ -67,7 +67,7 @@ def test_unreadable_expressions_keep_all_partitions(
     assert (len(values), has_unknown) == (expected, unknown)
 
 
-def test_a_limit_does_not_cut_what_was_not_judged(hive_client: Any, filled: tuple[str, str]) -> None:
+def test_a_limit_does_not_apply_to_unevaluated_expressions(hive_client: Any, filled: tuple[str, str]) -> None:
     assert len(by_expression(hive_client, PartitionsByExprRequest(*filled, KRYO, maxParts=1))[0]) == 4
     assert len(by_expression(hive_client, PartitionsByExprRequest(*filled, b"\xff", maxParts=3))[0]) == 3
     assert len(by_expression(hive_client, PartitionsByExprRequest(*filled, b"ds = 'a'", maxParts=2))[0]) == 2
@@ -94,7 +94,7 @@ def drop(client: Any, filled: tuple[str, str], *expressions: bytes | None, **fie
     return [each.values for each in result.partitions]
 
 
-def test_a_filters_text_drops_what_it_finds(hive_client: Any, filled: tuple[str, str]) -> None:
+def test_a_filters_text_drops_matching_partitions(hive_client: Any, filled: tuple[str, str]) -> None:
     location = hive_client.get_partition(*filled, ["a", "1"]).sd.location
     assert drop(hive_client, filled, b"n = 1", b"ds = 'b' and n = 1") == [["a", "1"], ["b", "1"]]
     assert not Path(location.removeprefix("file:")).exists()

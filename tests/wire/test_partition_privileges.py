@@ -48,7 +48,7 @@ def shown(client: Any, database: str, name: str, user: str | None, groups: list[
     ]
 
 
-def test_a_user_sees_what_he_may_do(hive_client: Any) -> None:
+def test_users_see_their_rights(hive_client: Any) -> None:
     database, name = with_privileges(hive_client, "True")
     plain = hive_client.get_partitions(database, name, -1)
     assert [each.privileges for each in plain] == [None, None]

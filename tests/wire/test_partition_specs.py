@@ -84,7 +84,7 @@ def test_other_protocols_read_the_same(metastore_server: Server, hive_client: An
     transport.close()
 
 
-def test_grouped_specs_say_what_is_shared_once(hive_client: Any, tmp_path: Path) -> None:
+def test_grouped_specs_contain_shared_parts_once(hive_client: Any, tmp_path: Path) -> None:
     database, name = fill(hive_client, tmp_path, parameters=GROUPED)
     specs = hive_client.get_partitions_pspec(database, name, -1)
     shared = [[each.values for each in spec.sharedSDPartitionSpec.partitions] for spec in specs[:2]]

@@ -63,7 +63,7 @@ def test_objects_are_returned_as_they_were_stored(hive_client: Any) -> None:
     assert hive_client.get_partition_with_auth(database, name, ["A b/é=%", "7"], "u", []) == stored_partition
 
 
-def test_a_partition_takes_from_its_table_what_it_does_not_say(hive_client: Any) -> None:
+def test_a_partition_inherits_unset_fields_from_its_table(hive_client: Any) -> None:
     sd = descriptor(skewedInfo=skewed(["a"], [["1"]]), storedAsSubDirectories=True)
     database, name = new_table(hive_client, KEYS, sd=sd)
     actual = hive_client.append_partition(database, name, ["x", "1"])

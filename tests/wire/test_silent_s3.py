@@ -87,7 +87,7 @@ def test_calls_at_a_silent_host_fail_and_others_continue(
         assert client.get_all_tables("db") == ["local"]
 
 
-def test_after_one_that_is_not_answered_no_others_are_asked(silent: Silent) -> None:
+def test_after_a_request_without_an_answer_no_others_are_sent(silent: Silent) -> None:
     set_s3_timeout(0.5)
     asked: list[str] = []
     places = [f"s3a://bucket/t/ds={number}" for number in range(100)]

@@ -166,7 +166,7 @@ def test_tables_are_sought_in_databases_by_a_pattern(hive_client: Any) -> None:
         hive_client.get_table_objects_by_name_req(GetTablesRequest("nowhere", tablesPattern="*"))
 
 
-def test_listings_say_who_owns(hive_client: Any) -> None:
+def test_listings_name_the_owner(hive_client: Any) -> None:
     database, _ = new_table(hive_client, owner="staff", ownerType=PrincipalType.ROLE)
     (actual,) = hive_client.get_table_meta(database, "*", [])
     assert (actual.ownerName, actual.ownerType, actual.catName) == ("staff", PrincipalType.ROLE, "hive")
@@ -199,7 +199,7 @@ def test_external_tables_keep_their_files(hive_client: Any, tmp_path: Path) -> N
     assert not (tmp_path / "purged").exists()
 
 
-def test_the_parameter_decides_what_is_external(hive_client: Any) -> None:
+def test_the_parameter_decides_whether_a_table_is_external(hive_client: Any) -> None:
     """Trap 15."""
     database = new_database(hive_client)
     hive_client.create_table(table(database, "t", tableType="EXTERNAL_TABLE"))

@@ -172,7 +172,7 @@ def test_unsupported_calls_say_so(hive_client: Any) -> None:
         commit(hive_client, open_transaction(hive_client), keyValue=CommitTxnKeyValue(1, "_meta", "v"))
 
 
-def test_ids_have_no_gaps_whoever_opens(metastore_server: Server) -> None:
+def test_ids_have_no_gaps_with_concurrent_clients(metastore_server: Server) -> None:
     start = threading.Barrier(8)
 
     def open_some() -> list[int]:
@@ -203,7 +203,7 @@ def update(
     assert lock(client, updating(database, name, partition, kind), transaction=transaction).state == ACQUIRED
 
 
-def test_the_first_who_commits_an_update_wins(hive_client: Any, db: str) -> None:
+def test_the_first_committed_update_wins(hive_client: Any, db: str) -> None:
     first, second = open_transaction(hive_client), open_transaction(hive_client)
     update(hive_client, first, db, "t")
     update(hive_client, second, db, "t")

@@ -92,7 +92,7 @@ def test_read_only_transactions_get_no_write_ids(hive_client: Any, db: str) -> N
         allocate(hive_client, db, "t", replPolicy="p", srcTxnToWriteIdList=[TxnToWriteId(1, 1)])
 
 
-def test_many_who_ask_at_once_get_different_write_ids(metastore_server: Server, db: str) -> None:
+def test_concurrent_requests_get_different_write_ids(metastore_server: Server, db: str) -> None:
     start = threading.Barrier(8)
 
     def ask() -> list[tuple[int, int]]:

@@ -64,7 +64,7 @@ def dead_uri() -> str:
     return f"thrift://127.0.0.1:{port}"
 
 
-def test_a_call_says_who_calls_and_keeps_the_connection() -> None:
+def test_a_call_names_its_user_and_keeps_the_connection() -> None:
     with serving(Handler()) as server, MetastoreClient(server.uri, user="ada") as client:
         assert client.get_database("a").location == "file:/w/a.db"
         assert client.get_database("b").name == "b"
@@ -175,7 +175,7 @@ def test_a_foreign_protocol_is_an_unavailable_metastore() -> None:
         thread.join()
 
 
-def test_a_slow_answer_is_not_asked_for_again() -> None:
+def test_a_slow_call_is_not_repeated() -> None:
     free = threading.Event()
 
     class Slow(Handler):

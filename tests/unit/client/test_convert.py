@@ -29,7 +29,7 @@ def test_a_table_survives_the_way_there_and_back() -> None:
     assert convert.table_of(convert.overlay_table(TABLE)) == TABLE
 
 
-def test_an_overlay_keeps_what_the_dataclass_does_not_know() -> None:
+def test_an_overlay_keeps_fields_that_the_dataclass_lacks() -> None:
     raw = convert.overlay_table(TABLE)
     raw.retention, raw.sd.compressed, raw.sd.serdeInfo.name = 7, True, "named"
     changed = convert.overlay_table(replace(TABLE, parameters={}), onto=raw)

@@ -113,7 +113,7 @@ def test_equalities_are_gathered_by_column() -> None:
     assert merge_in_lists(Or((X, Compare("x", Operator.EQUAL, "2")))) == In("x", ("1", "2"))
 
 
-def test_negation_leaves_what_is_unknown() -> None:
+def test_negation_of_unknown_is_unknown() -> None:
     assert push_not(Not(UNKNOWN)) == UNKNOWN
     assert push_not(Not(NULL)) == NULL
     assert push_not(Not(Not(X))) == X

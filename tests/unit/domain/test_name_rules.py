@@ -118,7 +118,7 @@ def test_a_denied_database_is_hidden_although_it_contains_a_granted_object() -> 
     assert not sees(bob, DATABASE._replace(within=True))
 
 
-def test_owners_cannot_grant_what_is_denied_to_them() -> None:
+def test_owners_cannot_grant_rights_that_are_denied_to_them() -> None:
     owner = CallerGrants("owner", rules=(rule("sales.*", "DENY SELECT"),))
     assert not may_grant(owner, TABLE, ["SELECT"])
     assert may_grant(owner, TABLE, ["INSERT"])

@@ -142,7 +142,7 @@ def test_rows_that_hive_would_not_put_there_may_be_in_the_default(kind: str, dec
         ("varchar(3)", " a", "v = ' a'"),
     ],
 )
-def test_rows_that_hive_puts_there_are_nowhere_else(kind: str, declared: str, predicate: str) -> None:
+def test_rows_that_hive_writes_there_are_in_no_other_directory(kind: str, declared: str, predicate: str) -> None:
     assert read(Skew(("v",), ((declared,),)), predicate, v=kind) == ([declared], False)
 
 

@@ -95,7 +95,7 @@ def test_the_format_of_hive_4() -> None:
     assert broken.partitions == {T: None}
 
 
-def test_databases_and_what_is_in_no_table() -> None:
+def test_databases_and_objects_outside_tables() -> None:
     changes = changes_of(
         [
             event("DROP_DATABASE", "{}", tableName=None),

@@ -29,7 +29,7 @@ def test_escape(text: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "text"), [("100%", "100%"), ("%zz", "%zz"), ("%2f%2F", "//")])
-def test_unescape_keeps_what_is_no_escape(name: str, text: str) -> None:
+def test_unescape_keeps_other_sequences(name: str, text: str) -> None:
     assert unescape(name) == text
 
 

@@ -196,7 +196,7 @@ def _without_state(text: str) -> str:
 
 
 @pytest.mark.parametrize("user", READERS)
-def test_the_plan_has_what_a_reader_needs(sheltered: Application, user: str) -> None:
+def test_the_plan_has_all_fields_that_a_reader_needs(sheltered: Application, user: str) -> None:
     with speaking(user):
         read = called(sheltered, "plan_scan", ScanRequest(DATABASE, SKEWED_BY_HIDDEN.hidden, []))
         kept = called(sheltered, "plan_scan", ScanRequest(DATABASE, SKEWED_BY_HIDDEN.hidden, [equal("ds", "2")]))

@@ -102,7 +102,7 @@ def test_a_hidden_object_costs_what_a_missing_one_costs(house: Application, name
 
 
 @pytest.mark.parametrize("kind", [HiveObjectType.PARTITION, HiveObjectType.COLUMN, HiveObjectType.DATABASE])
-def test_a_listing_of_privileges_does_not_tell_what_exists(house: Application, kind: int) -> None:
+def test_a_listing_of_privileges_does_not_reveal_hidden_objects(house: Application, kind: int) -> None:
     """With a wrong number of partition values, which the server rejects for a table that the caller may see."""
     asked = [HiveObjectRef(kind, names.database, names.table, ["1", "2"]) for names in (HIDDEN, MISSING)]
     stranger = Client(house, "stranger")

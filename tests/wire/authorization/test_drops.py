@@ -15,7 +15,7 @@ from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest, SetDepe
 Clients = Callable[..., Any]
 
 
-def test_undrop_is_for_those_who_dropped_or_owned_it(client_of: Clients) -> None:
+def test_only_the_dropping_user_and_the_owner_may_undrop(client_of: Clients) -> None:
     """CREATE in the database is not enough, nor is INSERT on the table for its partitions."""
     root, shared = client_of(ADMIN), unique("shared")
     root.create_database(Database(name=shared, ownerName="zowner"))

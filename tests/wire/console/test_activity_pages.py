@@ -55,7 +55,7 @@ def lock(client: Any, kind: int, database: str, user: str) -> Any:
     return client.lock(LockRequest([component], user=user, hostname="somewhere", agentInfo="agent"))
 
 
-def test_the_history_tells_who_changed_the_column(console: Console) -> None:
+def test_the_history_names_the_user_who_changed_the_column(console: Console) -> None:
     with console.client() as client:
         client.set_ugi("carla", [])
         database = make_tables(client)
@@ -81,7 +81,7 @@ def test_changes_show_what_can_be_undone(console: Console) -> None:
     assert console.visitor().get("/changes?before=x").status == 400
 
 
-def test_locks_show_who_waits_for_whom(console: Console) -> None:
+def test_locks_show_waiting_and_blocking_clients(console: Console) -> None:
     with console.client() as client:
         database = make_tables(client)
         holding = lock(client, LockType.EXCLUSIVE, database, "anna").lockid

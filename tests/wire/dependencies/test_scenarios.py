@@ -69,7 +69,7 @@ def test_the_second_scenario(client: Any, database: str) -> None:
     )
 
 
-def test_base_partitions_are_found_when_they_are_asked_for(client: Any, database: str) -> None:
+def test_base_partitions_are_found_on_request(client: Any, database: str) -> None:
     add_to_dependent(client, database, "tdep", ["1"])
     assert reads(client, database, "tdep") == {"ds=1": ("t", [])}
     add(client, database, "t", ["1", "24"], ["1", "25"])

@@ -293,7 +293,7 @@ def test_a_copy_is_refreshed(hive: HiveDatabase, imported: str) -> None:
     assert switched(imported, hive.url) == [DEFAULT, SALES]
 
 
-def test_a_forgotten_import_still_knows_what_was_switched(
+def test_a_forgotten_import_still_knows_switched_databases(
     hive: HiveDatabase, database_url: str, tmp_path: Path
 ) -> None:
     """A later run of other databases does not borrow the directories of those again."""

@@ -122,7 +122,7 @@ def test_a_comparison_finds_every_class_of_difference(first: Server, second: Ser
         assert (kind, field) in {(each.kind, each.field) for each in compare(first.uri, second.uri)}
 
 
-def test_the_plan_names_what_an_import_meets(hive: HiveDatabase, first: Server, database_url: str) -> None:
+def test_the_plan_names_problems_of_an_import(hive: HiveDatabase, first: Server, database_url: str) -> None:
     roots = Roots("file:/nowhere")
     with (
         opened(database_url) as store,

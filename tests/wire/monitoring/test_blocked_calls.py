@@ -54,7 +54,7 @@ def test_the_blocking_session_is_shown(
         assert client.get_table(database, name).parameters["changed"] == "yes"
 
 
-def test_the_slow_log_names_what_blocked(
+def test_the_slow_log_names_the_blocking_lock(
     seen: tuple[Server, str], database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server, url = seen

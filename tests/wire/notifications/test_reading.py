@@ -137,7 +137,7 @@ def test_numbers_follow_commits_over_servers(
 # ---- Age
 
 
-def test_old_events_go_and_who_missed_them_finds_a_gap(fresh_metastore_server: Server) -> None:
+def test_old_events_are_removed_and_late_readers_find_a_gap(fresh_metastore_server: Server) -> None:
     url = fresh_metastore_server.database_url
     with connected(fresh_metastore_server) as client:
         database, name = new_table(client)

@@ -88,7 +88,7 @@ def test_reports_that_clients_may_not_send(
     assert log.read() == []
 
 
-def test_writes_of_transactions_are_kept_for_who_reads_of_their_commit(client: Any) -> None:
+def test_writes_of_transactions_are_kept_for_readers_of_the_commit_event(client: Any) -> None:
     database, name = new_table(client, KEYS)
     client.create_table(table(database, "u"))
     client.add_partition(partition(database, name, ["a"]))

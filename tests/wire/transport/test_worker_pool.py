@@ -124,7 +124,7 @@ def test_a_reader_that_takes_a_byte_now_and_then_is_left(serve_echo: ServeEcho) 
     assert eventually(gone)
 
 
-def test_elements_are_counted_by_what_they_take(serve_echo: ServeEcho) -> None:
+def test_elements_are_counted_by_their_memory(serve_echo: ServeEcho) -> None:
     """An empty struct is a byte on the wire, and 130 in memory."""
     limit = 150 * 2**20
     server = serve_echo(workers=1, memory_limit=limit)
