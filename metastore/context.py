@@ -40,6 +40,7 @@ class Caller:
     meta_confs: dict[str, str] = field(default_factory=dict)  # set by setMetaConf; keys are Hive 3's names
     max_partitions: int | None = None  # quota: partitions that one call may read
     grants_cache: object = None  # private to services.authorization
+    privileges_version: int | None = None  # the version of all privileges, if the call has read it already
     # Statistics of the current call:
     database_seconds: float = 0.0  # seconds with a database connection
     waiting_seconds: float = 0.0  # seconds spent waiting for a database connection

@@ -94,7 +94,8 @@ class GrantsCache:
         cached = self.cached(work)
         if cached.grants.is_admin:
             return cached.grants
-        version = work.access.version()
+        known = (caller.get() or _UNKNOWN).privileges_version
+        version = work.access.version() if known is None else known
         if cached.grants.version != version:
             cached = self.reloaded(work)
         if cached.grants.version != version:  # grants that another call has loaded, or newer ones

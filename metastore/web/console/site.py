@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -67,7 +67,7 @@ class Page:
 
 class Site:
     """Serves pages to visitors. `groups` returns the groups of a user, `sees_health` whether the caller sees that page,
-    `privileges` what changes with the caller's privileges. At most `threads` pages are read at a time.
+    `privileges` the version of all privileges. At most `threads` pages are read at a time.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Site:
         authenticator: ConsoleAuthenticator,
         groups: Callable[[str], list[str]],
         sees_health: Callable[[], bool],
-        privileges: Callable[[], Hashable],
+        privileges: Callable[[], int | None],
         threads: int,
     ) -> None:
         self._authenticator = authenticator
@@ -116,17 +116,17 @@ class Site:
             view = {**self._view(request, visitor), "sees_health": self._sees_health()}
             return snapshot(render(page.template, page.picture(data), view).encode())
 
-        def make() -> Awaitable[Snapshot]:
-            return self._run(visitor, body)
+        def make(version: int | None = None) -> Awaitable[Snapshot]:
+            return self._run(visitor, body, version)
 
         if not page.is_live:
             return await make()
-        held = await self._run(visitor, self._held)
-        key = (visitor.user, visitor.method, held, request.url.path, request.url.query, as_json)
-        return await self._snapshots.get(key, max_age(request.headers.get("cache-control", "")), make)
+        groups, version = await self._run(visitor, self._held)
+        key = (visitor.user, visitor.method, groups, version, request.url.path, request.url.query, as_json)
+        return await self._snapshots.get(key, max_age(request.headers.get("cache-control", "")), lambda: make(version))
 
-    def _held(self) -> Hashable:
-        """Returns what tells that the caller's privileges have changed."""
+    def _held(self) -> tuple[tuple[str, ...], int | None]:
+        """Returns the caller's groups, and the version of all privileges."""
         current = caller.get()
         return tuple(current.groups) if current else (), self._privileges()
 
@@ -156,10 +156,13 @@ class Site:
         """Answers requests for addresses without a page."""
         return self._error(request, None, 404, "This address has no page")
 
-    async def _run(self, visitor: Visitor, function: Callable[[], Any]) -> Any:
+    async def _run(self, visitor: Visitor, function: Callable[[], Any], version: int | None = None) -> Any:
+        """Calls a function in a thread. `version`: of all privileges, if it is known."""
+
         def called() -> Any:
             groups = self._groups(visitor.user) if visitor.user else []
-            caller.set(Caller(visitor.peer, visitor.user, groups, authentication=visitor.method))
+            of_visitor = Caller(visitor.peer, visitor.user, groups, visitor.method, privileges_version=version)
+            caller.set(of_visitor)
             return function()
 
         return await asyncio.get_running_loop().run_in_executor(self._executor, copy_context().run, called)
