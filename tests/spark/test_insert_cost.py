@@ -17,6 +17,7 @@ from metastore.client.connection import Connection
 from spark_client.context import Context
 from spark_client.jvm import RequestDispatcher
 from spark_client.jvm.files import Files
+from tests.spark.since import is_there
 
 PY4J, REQUEST, JOB = "Py4J", "request of the JVM", "job"
 _FORGET_OBJECT = "m\nd\n"  # sent when Python's garbage collector runs
@@ -77,7 +78,8 @@ def test_a_small_insert_makes_few_round_trips(
             "renew_write": registered,
             "publish_all": 1,
             "make": 1,
-            "rename": 1,
+            # Before 4.0, Spark's writer ignores the names of the files. So they are renamed before they are moved.
+            "rename": 1 if is_there("4.0") else 2,
             "find": 1,
             "delete": 1,
         }
