@@ -220,6 +220,7 @@ def _upgrade(connection: Connection, database_url: str) -> bool:
     _refuse_unknown(revision, database_url)
     if revision == head():
         return False
+    _check_writable(connection, database_url)
     _check_encoding(connection, database_url)
     if revision is None:
         _check_search_path(connection, database_url)

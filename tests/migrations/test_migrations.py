@@ -11,6 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, NullPool, create_engine, text
+from sqlalchemy.engine import make_url
 
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.settings import Settings
@@ -144,6 +145,15 @@ def test_a_database_that_does_not_answer_is_one_line(url: str, error: type[Excep
 def test_a_rejected_connection_is_classified_by_its_sqlstate(state: str, message: str, error: type[Exception]) -> None:
     with rejecting_server(state, "FATALE", message) as url, pytest.raises(error, match=message):
         runner.check(url)
+
+
+def test_an_upgrade_says_why_a_database_accepts_no_writes(empty_database_url: str) -> None:
+    execute(
+        empty_database_url,
+        f"ALTER DATABASE {make_url(empty_database_url).database} SET default_transaction_read_only = on",
+    )
+    with pytest.raises(ConfigurationError, match="turn off its setting default_transaction_read_only"):
+        runner.upgrade(empty_database_url)
 
 
 def test_a_server_and_an_upgrade_use_the_search_path_of_the_url(empty_database_url: str) -> None:
