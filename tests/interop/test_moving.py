@@ -1,4 +1,7 @@
-"""Imports from real metastores: schemas that Hive's scripts create, filled by rows or by Hive's own servers."""
+"""Imports from real metastores: schemas that Hive's scripts create, filled by rows or by Hive's own servers.
+
+`METASTORE_INTEROP_TABLES` and `METASTORE_INTEROP_PARTITIONS` set the size of the catalog.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,10 @@ from tests.wire.importing.moving import compare, copy, opened
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 
 pytestmark = pytest.mark.timeout(1800)
-TABLES, PARTITIONS = 40, int(os.environ.get("METASTORE_INTEROP_PARTITIONS", "5000"))
+TABLES = int(os.environ.get("METASTORE_INTEROP_TABLES", "40"))
+PARTITIONS = int(os.environ.get("METASTORE_INTEROP_PARTITIONS", "5000"))
+HIDDEN = "/(bitVectors|histogram)$"
+"""Fields of statistics that Hive 3 and 4 return only with a setting."""
 ACID = {"2.3": transactions.of_hive_2, "3.1": transactions.of_hive_3, "4.0": transactions.of_hive_4}
 
 
@@ -141,7 +147,7 @@ def moves(source: RealSource, target: str, folder: Path) -> None:
         readable = {label: reply for label, reply in theirs.items() if unreadable not in label}
         ours = {label: reply for label, reply in everything(client).items() if label in readable}
         assert ours.pop("get_all_databases()") == sorted([*readable.pop("get_all_databases()"), transactions.DATABASE])
-        assert unexplained(source.version, ours, readable) == {}
+        assert unexplained(source.version, ours, readable, HIDDEN) == {}
         with connected(source.hive, ThriftHiveMetastore) as hive:
             assert marks_of(client) == marks_of(hive)
     assert content_of(source.files) == files
