@@ -143,6 +143,7 @@ class Returner:
         with self._store.transaction(audited=False) as work:
             # The position stays: databases that were never switched may have changed at the source meanwhile.
             work.imports.set_state(state.id, COPIED)
+            work.following.request_comparison(state.id)  # a follower has passed over the events of these databases
         return Returned(total, self._state().options["returned"])
 
     def _reject_clients(self, state: ImportState) -> None:

@@ -194,8 +194,13 @@ class BulkObjects:
         self._insert(write_ids, written)
 
     def last_event(self) -> int:
-        """Returns the number of the newest event."""
-        number: int = self._connection.execute(select(notification_sequence.c.last_event_id)).scalar_one()
+        """Returns the number of the newest event, and keeps others from adding events until the commit.
+
+        Without the lock, another transaction may take the number that this one gives to an event of the source, and
+        both wait for each other.
+        """
+        query = select(notification_sequence.c.last_event_id).with_for_update()
+        number: int = self._connection.execute(query).scalar_one()
         return number
 
     def insert_events(self, events: Sequence[NotificationEvent]) -> None:

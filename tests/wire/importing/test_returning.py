@@ -323,6 +323,8 @@ def test_the_source_owns_the_databases_again(servers: tuple[Server, Server]) -> 
         client.create_table(table("sales", "after"))
     with connected(target) as client:
         until(lambda: "after" in client.get_all_tables("sales"))  # the follower goes on
+    sales = Selection(frozenset([SALES]))  # also the times that the source has set
+    until(lambda: not [one for one in compare(source.uri, target.uri, sales) if one.kind in ("table", "partition")])
     with opened(target.database_url) as store:
         assert switch(store, source.uri).databases == [SALES]
 
