@@ -30,11 +30,11 @@ from spark_client.errors import SparkClientError, first_line  # noqa: E402
 from spark_client.jvm import sessions  # noqa: E402
 from spark_client.serve import serve  # noqa: E402
 
-# RestrictedDriver.java reads `restricted`. The gateway reads plans, so clients must not compress them.
+# The gateway reads plans, so clients must not compress them.
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.metastore.restricted": "true",
+    sessions.RESTRICTED: "true",
     "spark.connect.session.planCompression.threshold": "-1",
 }
 

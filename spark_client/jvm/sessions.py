@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from threading import Thread
-from typing import Any
+from typing import Any, Final
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
@@ -17,6 +17,8 @@ from spark_client.jvm import Handlers, install, versions
 from spark_client.jvm.capabilities import capabilities, once_per_gateway
 from spark_client.jvm.objects import java_class
 
+RESTRICTED: Final = "spark.metastore.restricted"
+"""The setting of a driver of one of several users. RestrictedDriver.java reads it."""
 # The settings of file systems that hold credentials, such as fs.s3a.secret.key and fs.azure.account.key.….
 _SECRET = re.compile(r"spark\.hadoop\..*(secret|password|token|key|credential)", re.IGNORECASE)
 
@@ -30,11 +32,22 @@ def start_context(conf: SparkConf) -> SparkContext:
         SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 - starts Java without a SparkContext
     gateway: Any = SparkContext._gateway  # noqa: SLF001
     versions.check_java(_java_version(gateway.jvm))
-    Thread(target=_compile_core, args=(gateway,), name="compile", daemon=True).start()
+    if conf.get(RESTRICTED) == "true":
+        _load_known_formats_only(gateway)
+    else:
+        Thread(target=_compile_core, args=(gateway,), name="compile", daemon=True).start()
     try:
         return SparkContext.getOrCreate(conf)
     except Py4JJavaError as error:  # Spark has logged its stack trace
         raise SessionError(f"Spark does not start: {first_line(error.java_exception)}") from None
+
+
+def _load_known_formats_only(gateway: Any) -> None:
+    """Sets the class loader from which those of all sessions descend (KnownFormats.java). Spark does not run yet."""
+    thread = java_class(gateway.jvm, "java.lang.Thread").currentThread()
+    confined = capabilities(gateway).constructor("core", "KnownFormats")
+    parents = java_class(gateway.jvm, "java.util.List").of(thread.getContextClassLoader()).toArray()
+    thread.setContextClassLoader(confined.newInstance(parents))
 
 
 def _compile_core(gateway: Any) -> None:

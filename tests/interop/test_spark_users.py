@@ -21,6 +21,7 @@ from tests.interop.spark_gateway import Gateway, command, password_of, serving
 from thrift_idl.gen.hive_metastore.ttypes import Database, PrincipalType
 
 HIDDEN = "TABLE_OR_VIEW_NOT_FOUND"
+HIVE = "org.apache.hadoop.hive.ql.io"
 REJECTED = "is not available on a server for several users"
 
 
@@ -129,6 +130,11 @@ def test_bob_sees_nothing_of_alice(gateway: Gateway) -> None:
         "SELECT reflect('java.lang.System', 'getenv', 'METASTORE_CLIENT_TOKEN')",
         "CREATE TABLE bob.mine AS SELECT current_user() AS name",
         "SELECT * FROM bob.mine",
+        "CREATE TABLE bob.paths (line STRING) STORED AS TEXTFILE",
+        f"INSERT INTO bob.paths VALUES ('file:{location}')",
+        f"CREATE EXTERNAL TABLE bob.links (line STRING) STORED AS INPUTFORMAT '{HIVE}.SymlinkTextInputFormat' "
+        f"OUTPUTFORMAT '{HIVE}.HiveIgnoreKeyTextOutputFormat' LOCATION '{warehouse(gateway)}/bob.db/paths'",
+        "SELECT * FROM bob.links",
     )
     assert answers[0] == [["bob"], ["default"]]
     hidden = [re.sub("nosuch|stolen|seen|`t`", "…", answer) for answer in answers[1:4]]
@@ -141,6 +147,7 @@ def test_bob_sees_nothing_of_alice(gateway: Gateway) -> None:
     assert answers[13:15] == [[["PermissionError"]], [["no process of others"]]]
     assert all(REJECTED in text for text in answers[15:18]), answers[15:18]
     assert answers[19] == [["bob"]]
+    assert [isinstance(answer, str) for answer in answers[20:]] == [False, False, True, True], answers[20:]
 
 
 @pytest.mark.timeout(900)
