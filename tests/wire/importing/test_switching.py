@@ -260,7 +260,7 @@ def test_a_directory_of_a_database_that_is_not_switched(hive: HiveDatabase, data
 def test_forgetting_an_import_does_not_change_ownership_silently(hive: HiveDatabase, imported: str) -> None:
     assert switched(imported, hive.url, DEFAULT) == [DEFAULT]
     refused = run(imported, "forget", hive.url)
-    assert "The databases sales of this import exist" in str(refused.exception)
+    assert "The databases sales of this import still exist" in str(refused.exception)
     assert switched(imported, hive.url) == [SALES]
     assert "This server no longer protects files of the source" in run(imported, "forget", hive.url).output
     assert set(states(imported).values()) == {SWITCHED}
