@@ -53,6 +53,13 @@ _URI: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*):/")
 _TEXTS: Final = frozenset(("comment", "transient_lastddltime"))
 
 
+def is_relative(location: str) -> bool:
+    """Returns whether a location is a name below another one: not absolute, not special for a file system, and without
+    a step upwards.
+    """
+    return ":" not in location and not location.startswith(("/", "~", "%")) and ".." not in location.split("/")
+
+
 def named_locations(properties: Mapping[str, str | None]) -> Iterator[str]:
     """Yields the values of the properties that name a location, also as clients read them that decode URIs. URLs of web
     servers are not locations.

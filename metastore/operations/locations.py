@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from thrift.Thrift import TType
 
-from metastore.domain.location_properties import named_locations
-from metastore.warehouse import paths
+from metastore.domain.location_properties import is_relative, named_locations
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
 
 FIELDS: Final = frozenset(("location", "locationUri", "managedLocationUri", "rootPath", "uri"))
@@ -73,7 +72,7 @@ def _plan(struct: Any) -> _Plan:
 
 def _own_location(location: str) -> tuple[str, ...]:
     """Returns nothing for a name, which the server resolves against the table's location or rejects."""
-    return () if paths.is_relative(location) else (location,)
+    return () if is_relative(location) else (location,)
 
 
 def _has_locations(struct: type[Any], seen: frozenset[type[Any]] = frozenset()) -> bool:

@@ -219,8 +219,7 @@ class UnitOfWork:
         self._listed.update(table_ids)
 
     def give_number(self) -> None:
-        """Records that the client receives a number that must not recur, so that a loss of this transaction is
-        detected, too."""
+        """Records that the client receives a number that must not recur: a loss of this transaction is detected."""
         self.gives_number = True
 
     def record(self, *events: Event) -> None:

@@ -72,14 +72,6 @@ def absolute(locations: Iterable[str | None]) -> list[str]:
     return [location for location in locations if location and _is_absolute(_LOCATION.fullmatch(location))]
 
 
-def is_relative(location: str) -> bool:
-    """Returns whether a location is a name below another one: not absolute, not special for a file system, and without
-    a step upwards.
-    """
-    is_plain = ":" not in location and not location.startswith(("~", "%")) and ".." not in location.split("/")
-    return is_plain and not absolute([location])
-
-
 def normalise(location: str) -> str:
     """Returns the location as Hive and Spark write it: `file:/…` for a plain path, without a trailing slash."""
     return str(parse(location))

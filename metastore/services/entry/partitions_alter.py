@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from metastore.domain.location_properties import is_relative
 from metastore.domain.names import TableName
 from metastore.encoding.redaction import restore_secrets
 from metastore.errors import InvalidOperationError
@@ -214,7 +215,7 @@ class PartitionAlterService(ChangingService):
         if new.sd.cols is None:
             new.sd.cols = old.partition.sd.cols
         if new.sd.location != old.partition.sd.location:
-            if new.sd.location and paths.is_relative(new.sd.location) and rules.table.sd.location:
+            if new.sd.location and is_relative(new.sd.location) and rules.table.sd.location:
                 new.sd.location = paths.join(rules.table.sd.location, new.sd.location)
             if not new.sd.location or paths.same(follow(new.sd.location, moves), old.partition.sd.location or "/"):
                 new.sd.location = old.partition.sd.location

@@ -1,0 +1,1 @@
+"""Random statements by several clients at the same time, compared with rows in SQLite."""
