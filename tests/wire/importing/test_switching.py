@@ -80,7 +80,13 @@ def test_all_databases_are_switched_at_once_and_the_source_is_unchanged(
     ("change", "text"),
     [
         (['UPDATE "NOTIFICATION_SEQUENCE" SET "NEXT_EVENT_ID" = 44'], r"is at event 43, and the copy is of event 42"),
-        (['UPDATE "NOTIFICATION_SEQUENCE" SET "NEXT_EVENT_ID" = 42'], r"is at event 41, and the copy is of event 42"),
+        (
+            [
+                'UPDATE "NOTIFICATION_SEQUENCE" SET "NEXT_EVENT_ID" = 42',
+                'DELETE FROM "NOTIFICATION_LOG" WHERE "EVENT_ID" = 42',
+            ],
+            r"is at event 41, and the copy is of event 42",
+        ),
         (["INSERT INTO txns VALUES (99, 'o', 'u', 'h')"], r"transactions are open at the source \(99\)"),
         (['DELETE FROM "NOTIFICATION_SEQUENCE"', 'DELETE FROM "NOTIFICATION_LOG"'], "has no notification log"),
     ],
