@@ -129,7 +129,7 @@ def test_the_text_is_not_written_by_hand(client: Any, database: str) -> None:
     assert (actual_parameters["comment"], actual_parameters["dependent.table"]) == ("mine", "true")
     assert "spark.sql.sources.schema" not in actual_parameters
     fake = table(database, "fake", [DS], tableType="VIRTUAL_VIEW", parameters={"dependent.table": "true"})
-    with pytest.raises(InvalidObjectException, match="only CREATE DEPENDENT TABLE sets"):
+    with pytest.raises(InvalidObjectException, match="only CREATE DEPENDENT TABLE may set"):
         client.create_table(fake)
 
 
