@@ -291,9 +291,10 @@ class Follower:
                         work.imports.report(state.id, [finding])
 
     def _apply_batch(self, state: ImportState, events: list[NotificationEvent], changes: Changes) -> None:
-        position, digest = events[-1].eventId, digest_of(events[-1])
+        position: int = events[-1].eventId
+        digest: str | None = digest_of(events[-1])
         if state.position is not None and position < state.position:  # the source repeats IDs
-            position, digest = state.position, state.event_digest or digest
+            position, digest = state.position, state.event_digest
         progress = Progress(position, digest, position, 0.0)
         if len(events) == EVENTS and (end_of_log := self._source.log()) and end_of_log.last > position:
             progress = progress._replace(source_event=end_of_log.last, age=None)

@@ -36,7 +36,7 @@ class LogReader:
         self._repeats: bool | None = None
         self._applied = Counter[_Key]()
         self._starts: deque[tuple[float, int]] = deque()
-        """Times, and the IDs after which new events could appear then."""
+        """Times of readings, and the IDs after which new events could appear then."""
         self._due = 0.0
 
     def read(self, position: int, *, whole: bool = False) -> list[NotificationEvent]:
@@ -71,12 +71,13 @@ class LogReader:
         return [event for event in events if event.eventTime >= newest - _WINDOW]
 
     def _start(self, position: int, now: float) -> int:
-        """Returns the ID after which a new event can appear, and forgets events before it."""
+        """Returns the ID after which events can have appeared since the last reading, and forgets events before it."""
         if not self._starts:
             self._starts.append((now, position - _OVERLAP))
         end_of_log = self._source.log()
         self._starts.append((now, min(position, end_of_log.sequence if end_of_log else position)))
-        while self._starts[0][0] < now - _WINDOW:
+        last_reading = self._starts[-2][0]
+        while self._starts[1][0] < last_reading - _WINDOW:  # the entry before the window covers its beginning
             self._starts.popleft()
         start = max(0, min(place for _, place in self._starts))
         self._applied = Counter({key: number for key, number in self._applied.items() if key[0] > start})

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metastore.importing.following import reading
 from metastore.importing.following.reading import EVENTS, LogReader, before_gap
 from metastore.importing.sources.source import LogState
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
@@ -81,6 +83,26 @@ def test_events_with_one_id_are_not_separated_by_a_reading() -> None:
     assert len(first) == EVENTS
     _, rest = follow(reader, position, whole=True)
     assert len(rest) == len(hive.written) - EVENTS
+
+
+def test_a_late_event_is_returned_although_the_last_reading_was_long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    hive, seconds = OldHive(), [0.0]
+    monkeypatch.setattr(reading, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+    hive.next = 2001
+    reader = LogReader(hive)  # type: ignore[arg-type] # it has what the reader needs
+    position, _ = follow(reader, 2000, whole=True)
+    for transaction in (0, 1, 2, 3):
+        hive.begin(transaction)
+        if transaction:
+            hive.commit(transaction, str(transaction))
+    for seconds[0] in (1.0, 2.0):
+        position, _ = follow(reader, position, whole=True)
+    seconds[0] = 50.0
+    hive.commit(0, "late")
+    hive.begin(4)
+    hive.commit(4, "4")
+    seconds[0] = 90.0
+    assert sorted(str(one.message) for one in follow(reader, position, whole=True)[1]) == ["4", "late"]
 
 
 @pytest.mark.parametrize(
