@@ -20,7 +20,7 @@ from metastore.cli.database import database
 from metastore.cli.printing import print_table, printable
 from metastore.errors import ConfigurationError, InvalidOperationError, UnavailableError
 from metastore.importing.arriving import compared_by_follower, is_followed
-from metastore.importing.copying import Copier, Request, existing_of, find_import, name_of
+from metastore.importing.copying import Copier, Request, check_not_returning, existing_of, find_import, name_of
 from metastore.importing.following.follower import Follower
 from metastore.importing.following.replaying import drop_database
 from metastore.importing.planning import make_plan
@@ -35,6 +35,7 @@ from metastore.warehouse.roots import Roots
 from migrations import runner
 
 _STATEMENT_TIMEOUT = 3600.0  # seconds: a batch may wait for a busy server
+_PAUSE = 0.05  # seconds between two attempts to become the follower
 
 
 @contextmanager
@@ -162,6 +163,9 @@ def _caught_up(source: Source, store: Store, state: ImportState) -> str:
             return " Another process follows the source."
         if compared_by_follower(store, state):
             return " The process that follows the source has compared everything."
+        with store.read() as work:
+            check_not_returning(find_import(work, state.source))
+        time.sleep(_PAUSE)  # the follower has just ended, or another run copies more databases
 
 
 def show_status(settings: Settings, most: int) -> None:
