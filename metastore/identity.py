@@ -23,7 +23,8 @@ class Identity:
         real_user: the proxy user who acts for `user`, if any.
         expires_at: time at which the credential expires, in seconds since 1970; None: unknown or never.
         credential: the credential on which the session depends: the hash in the password file, a token's identifier, or
-        an LDAP entry. groups: groups that the credential names, in addition to those of METASTORE_GROUP_MAPPING.
+            an LDAP entry.
+        groups: groups that the credential names, in addition to those of METASTORE_GROUP_MAPPING.
     """
 
     user: str

@@ -134,7 +134,8 @@ class CallerGrants:
         groups: groups of the user.
         roles: roles of the user and its groups.
         is_admin: whether the caller is an administrator of everything, who needs no privileges and to whom no rule
-        applies. duties: the administrative duties of the caller.
+            applies.
+        duties: the administrative duties of the caller.
         everywhere: privileges on the whole metastore.
         catalogs: privileges by catalog name.
         databases: privileges by database id.

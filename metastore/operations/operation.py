@@ -101,7 +101,8 @@ class Operation:
         requirements: functions that return the `Requirement`s of a call.
         assignments: functions (grants, *fields) that set fields that the caller may not choose.
         answer_filter: a function (authorizer, answer, *fields) that returns the part of the reply that the caller may
-        see. limit: the path of the field that limits the answer. It is applied after the filter.
+            see.
+        limit: the path of the field that limits the answer. It is applied after the filter.
         zero_is_unlimited: whether a limit of 0 means no limit, and not an empty answer.
         missing_ok: if the target does not exist, nothing happens; or the path of a boolean that says so.
         missing_answer: returns the answer in that case.
@@ -112,7 +113,7 @@ class Operation:
         audit_detail: a function of fields that returns details for the audit log.
         entries: the path of the list of partitions in the call. Quotas and the log count it.
         quota_exempt: quotas do not apply: the call identifies a client, or releases resources that other clients wait
-        for.
+            for.
     """
 
     target: Field | None = None

@@ -53,11 +53,8 @@ class PartitionWriteService(ChangingService):
         adding: list[NamedPartition] = []
         try:
             for attempt in self._attempts():
-                for (
-                    partition,
-                    sd,
-                    parameters,
-                ) in sent:  # a repeated attempt begins with the partitions that the client sent
+                # A repeated attempt begins with the partitions that the client sent.
+                for partition, sd, parameters in sent:
                     partition.sd, partition.parameters = sd, parameters
                 with self._store.read() as work:
                     seen = _get_table(work, table)

@@ -223,9 +223,8 @@ def _move(work: UnitOfWork, old: Table, new: Table) -> Move | None:
     renamed = (old.dbName, old.tableName) != (new.dbName, new.tableName)
     if not renamed or old.tableType != MANAGED or not old.sd.location:
         return None
-    directory = paths.without_version(
-        old.sd.location
-    )  # an overwritten table is in a _versions directory below its location
+    # An overwritten table is in a _versions directory below its location.
+    directory = paths.without_version(old.sd.location)
     if not (paths.same(directory, _default_location(work, old)) and paths.same(new.sd.location, old.sd.location)):
         return None
     move = Move(directory, _default_location(work, new))

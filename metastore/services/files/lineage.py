@@ -138,7 +138,7 @@ class LineageGuard:
 
 
 def difference(now: Lineage, witness: Lineage | None) -> str | None:
-    """Returns how the database differs from a later state than the witness's, or None if it does not."""
+    """Returns the reason why the database does not continue the state in the witness, or None if it does."""
     if witness and witness.catalog != now.catalog:
         return (
             f"Catalog {now.catalog or '(new)'} uses the warehouse of catalog {witness.catalog}. Give each catalog "
