@@ -5,7 +5,7 @@ The result is the present state of the source, regardless of the state of this s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from metastore.domain.keys import KeyKind, kind_of
@@ -13,6 +13,7 @@ from metastore.domain.names import DatabaseName, TableName
 from metastore.importing.applying import apply, drop_table, replace_table
 from metastore.importing.copying import DEFAULT_DATABASE, existing_of
 from metastore.importing.following.changes import OWN, Changes, Key, partition_names
+from metastore.importing.following.reading_ahead import ReadAhead
 from metastore.importing.sources.objects import SourcePartition, Stage, Trouble
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import UnsupportedCallError
@@ -57,12 +58,26 @@ class Replay:
         self._listed.clear()
         theirs = self._source.tables(names)
         differs = self._different([theirs[name] for name in names if name in theirs and name in changes.tables])
-        for name in names:
-            try:
-                self._apply_table(name, theirs.get(name), changes, differs=name in differs)
-            except UnsupportedCallError as error:
-                self._source.table_names(_database(name))  # raises UnavailableError if the source is broken
-                self._report(UNREADABLE, name, f"it was not changed: {error}")
+        with ReadAhead(self._source) as self._reads:
+            self._begin_reading(theirs, changes)
+            for name in names:
+                try:
+                    self._apply_table(name, theirs.get(name), changes, differs=name in differs)
+                except UnsupportedCallError as error:
+                    self._source.table_names(_database(name))  # raises UnavailableError if the source is broken
+                    self._report(UNREADABLE, name, f"it was not changed: {error}")
+
+    def _begin_reading(self, theirs: Mapping[TableName, Table], changes: Changes) -> None:
+        """Begins to read the partitions and statistics that the changes name, with the keys of the source's tables."""
+        for name, table in theirs.items():
+            keys = [key.name for key in table.partitionKeys]
+            partitions, statistics = changes.partitions.get(name, set()), changes.statistics.get(name, set())
+            if partitions is None and statistics is None:
+                self._reads.begin_whole(name, has_keys=bool(keys))
+            if partitions:
+                self._reads.begin_partitions(name, _named(keys, partitions))
+            if statistics:
+                self._reads.begin_statistics(name, _named(keys, statistics), own=OWN in statistics)
 
     def _different(self, theirs: Sequence[Table]) -> set[TableName]:
         """Returns the tables that are missing here, or whose own fields differ."""
@@ -133,11 +148,11 @@ class Replay:
         keys = self._target.tables[name].keys
         has_partitions = bool(keys)
         if keys and partitions != set():
-            has_partitions = self._apply_partitions(name, _named(keys, partitions)) or partitions is not None
+            has_partitions = self._apply_partitions(name, _wanted(keys, partitions)) or partitions is not None
         if statistics is None and not has_partitions:
             statistics = {OWN}  # those of partitions were deleted with the partitions
         if statistics != set():
-            self._apply_statistics(name, _named(keys, statistics), own=statistics is None or OWN in statistics)
+            self._apply_statistics(name, _wanted(keys, statistics), own=statistics is None or OWN in statistics)
 
     def _has_table(self, name: TableName) -> bool:
         """Returns whether the source lists a table. It may list a table that it cannot read."""
@@ -167,7 +182,7 @@ class Replay:
         """Stores and deletes partitions. Returns whether the source has any of them."""
         table = self._target.tables[name]
         theirs: set[str] = set()
-        for some in self._source.partitions(name, wanted) if wanted != [] else ():
+        for some in self._reads.partitions(name, wanted) if wanted != [] else ():
             theirs.update(one.name for one in some)
             self._store_partitions(name, table, some)
         ours = self._work.bulk_changes.partition_names(table.id) if wanted is None else wanted
@@ -204,7 +219,7 @@ class Replay:
     def _apply_statistics(self, name: TableName, wanted: list[str] | None, *, own: bool) -> None:
         """Stores the statistics of partitions, and those of the table if `own`."""
         table = self._target.tables[name]
-        theirs = list(self._source.statistics(name, wanted, own=own))  # before the deletion: they stay if it fails
+        theirs = list(self._reads.statistics(name, wanted, own=own))  # before the deletion: they stay if it fails
         self._work.bulk_changes.delete_statistics(table.id, wanted, own=own)
         self._store(Stage.TABLE_STATISTICS, theirs)
 
@@ -220,8 +235,12 @@ def drop_database(work: UnitOfWork, name: DatabaseName) -> None:
         work.databases.delete(number)
 
 
-def _named(keys: Sequence[str], chosen: Iterable[Key] | None) -> list[str] | None:
-    return None if chosen is None else sorted(set(partition_names(keys, chosen)))
+def _wanted(keys: Sequence[str], chosen: Iterable[Key] | None) -> list[str] | None:
+    return None if chosen is None else _named(keys, chosen)
+
+
+def _named(keys: Sequence[str], chosen: Iterable[Key]) -> list[str]:
+    return sorted(set(partition_names(keys, chosen)))
 
 
 def _kinds(table: Table) -> tuple[KeyKind, ...]:

@@ -73,6 +73,10 @@ class DatabaseSource:
         return list(Stage)
 
     @property
+    def parallel_reads(self) -> int:
+        return 1  # all reads use the connection of the snapshot
+
+    @property
     def hidden_statistics(self) -> Mapping[str, str]:
         return {}
 
@@ -125,8 +129,8 @@ class DatabaseSource:
     def table_names(self, database: DatabaseName) -> list[str]:
         return self._tables.names(database)
 
-    def partition_names(self, name: TableName) -> list[str]:
-        return sorted(self._partitions.names(name))
+    def partition_names(self, name: TableName, limit: int | None = None) -> list[str]:
+        return sorted(self._partitions.names(name))[:limit]
 
     def statistics(
         self, name: TableName, partitions: Sequence[str] | None = None, *, own: bool = True

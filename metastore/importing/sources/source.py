@@ -65,6 +65,12 @@ class Source(Protocol):
         """The kinds of objects that it can return, in the order of `Stage`."""
 
     @property
+    def parallel_reads(self) -> int:
+        """The number of threads that may call `partitions` and `statistics` at the same time, for tables that the last
+        call of `tables` has returned.
+        """
+
+    @property
     def hidden_statistics(self) -> Mapping[str, str]:
         """Fields of column statistics that the source stores but does not return, and the settings that return them."""
 
@@ -105,8 +111,8 @@ class Source(Protocol):
     def table_names(self, database: DatabaseName) -> list[str]:
         """Lists the tables of a database, ascending."""
 
-    def partition_names(self, name: TableName) -> list[str]:
-        """Lists the partitions of a table, ascending."""
+    def partition_names(self, name: TableName, limit: int | None = None) -> list[str]:
+        """Lists the partitions of a table, ascending. `limit`: at most so many of them."""
 
     def statistics(
         self, name: TableName, partitions: Sequence[str] | None = None, *, own: bool = True

@@ -46,6 +46,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 _PARTITIONS: Final = 1_000
 _SHAPES: Final = 2_000
 _EVENTS: Final = 500
+_CONNECTIONS: Final = 4
 _DONE: Final = "all"
 _CLEANED: Final = (Stage.TABLES, Stage.PARTITIONS)
 """Stages whose readers already return texts that PostgreSQL can store."""
@@ -101,6 +102,10 @@ class ThriftSource:
         be compared.
         """
         return [stage for stage in Stage if stage in self._readers and stage not in (Stage.MASTER_KEYS, Stage.TOKENS)]
+
+    @property
+    def parallel_reads(self) -> int:
+        return _CONNECTIONS
 
     @property
     def hidden_statistics(self) -> Mapping[str, str]:
@@ -184,10 +189,10 @@ class ThriftSource:
     def table_names(self, database: DatabaseName) -> list[str]:
         return [name.lower() for name in self._listing.table_names(database)]
 
-    def partition_names(self, name: TableName) -> list[str]:
+    def partition_names(self, name: TableName, limit: int | None = None) -> list[str]:
         database = in_catalog(name.catalog, name.database)
         try:
-            return sorted(self._calls.call("get_partition_names", database, name.name, -1))
+            return sorted(self._calls.call("get_partition_names", database, name.name, limit or -1))
         except NotFoundError:
             return []
         except UnsupportedCallError as error:
@@ -269,11 +274,11 @@ class ThriftSource:
         """Sets the requested names of partitions: names in old rows may differ from those of their values."""
         if len(names) == 1:
             return [one._replace(name=names[0]) for one in partitions[:1]]
-        returned = Counter(one.name for one in partitions)
+        returned, wanted = Counter(one.name for one in partitions), set(names)
+        if all(name in wanted and number == 1 for name, number in returned.items()):
+            return partitions  # the others do not exist
         odd = [name for name in names if returned[name] != 1]
-        if not odd:
-            return partitions
-        named = set(names) - set(odd)
+        named = wanted - set(odd)
         alone = [one for name in odd for one in self._read_partitions(table, [name])]
         return [one for one in partitions if one.name in named] + alone
 
@@ -292,11 +297,12 @@ class ThriftSource:
 
     def _shape(self, sd: StorageDescriptor) -> Shape:
         key = encode_fields(sd, _COLUMNS), format_and_skew(sd)
-        if key not in self._shapes:
+        shape = self._shapes.get(key)
+        if shape is None:
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
-            self._shapes[key] = Shape(storable(complete(without_locations(sd)), self._calls.replaced))
-        return self._shapes[key]
+            shape = self._shapes[key] = Shape(storable(complete(without_locations(sd)), self._calls.replaced))
+        return shape
 
     def _events(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - of all databases
         last = int(after or 0)

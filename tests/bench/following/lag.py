@@ -2,17 +2,17 @@
 
     python -m tests.bench.following.lag --rate 200 --seconds 60
 
-Writers change the source at a steady rate. The time of each event is taken from both databases, a hundred times a
-second: when the source has it, and when its changes are committed here. Then the databases are switched while
-readers read all the time.
+Writers change the source at a steady rate. The time of each event is taken from both databases, fifty times a second:
+when the source has it, and when its changes are committed here. Then the databases are switched while readers read all
+the time. The source, the writers and both PostgreSQL share the machine with the follower, so the processor time of each
+part is printed: where it sums up to all processors, the machine limits the rate.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from threading import Event, Lock, Thread
-from typing import Any
+from threading import Event, Thread
 
 import click
 import psycopg2  # type: ignore[import-untyped] # it has no types
@@ -21,48 +21,13 @@ from thrift.Thrift import TException
 from metastore.importing.switching import switch
 from tests.bench.following.__main__ import awaited, last_event, position
 from tests.bench.following.sides import fill, sides
-from tests.bench.following.writers import Writer
+from tests.bench.following.steady import Pace, SteadyWriter
+from tests.bench.following.usage import PLAIN, processor_times
 from tests.fixtures.server import Server, connected, running
 from tests.wire.importing.moving import compare, copy, opened
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
-_TICK = 0.01  # seconds between two samples
-
-
-class Pace:
-    """Gives out turns at a steady rate to all writers."""
-
-    def __init__(self, rate: float) -> None:
-        self._interval = 1 / rate
-        self._lock = Lock()
-        self._next = time.monotonic()
-
-    def wait(self) -> None:
-        with self._lock:
-            turn = self._next = max(self._next + self._interval, time.monotonic() - 1)
-        time.sleep(max(0.0, turn - time.monotonic()))
-
-
-class PacedWriter(Writer):
-    """A writer that makes one change in each turn. `calls`: also those that the source rejects.
-
-    A database is dropped by one of several hundred changes. Otherwise the writers find few tables, and most of their
-    calls fail.
-    """
-
-    database_weight = 0.1
-    calls = 0
-
-    def __init__(self, source: Any, seed: int, stopped: Event, pace: Pace) -> None:
-        super().__init__(source, seed, stopped)
-        self._pace = pace
-
-    def _change(self, client: Any) -> None:
-        self._pace.wait()
-        before = self.counts.total()
-        while self.counts.total() == before and not self._stopped.is_set():
-            self.calls += 1
-            super()._change(client)
+_TICK = 0.02  # seconds between two samples
 
 
 class Sampler(Thread):
@@ -79,7 +44,7 @@ class Sampler(Thread):
             "source": "SELECT last_event_id FROM notification_sequence",
             "target": "SELECT position FROM imports",
         }
-        links = {name: psycopg2.connect(_plain(url)) for name, url in self._urls.items()}
+        links = {name: psycopg2.connect(url.replace(*PLAIN)) for name, url in self._urls.items()}
         for link in links.values():
             link.autocommit = True
         cursors = {name: link.cursor() for name, link in links.items()}
@@ -129,7 +94,7 @@ class Reader(Thread):
 class Fence:
     """Stops the writers of the bench."""
 
-    def __init__(self, stopped: Event, writers: Sequence[Writer]) -> None:
+    def __init__(self, stopped: Event, writers: Sequence[SteadyWriter]) -> None:
         self._stopped, self._writers = stopped, writers
 
     def close(self) -> None:
@@ -140,10 +105,6 @@ class Fence:
 
     def open(self) -> None:
         raise click.ClickException("the switch failed")
-
-
-def _plain(url: str) -> str:
-    return url.replace("postgresql+psycopg2:", "postgresql:")
 
 
 def share(delays: Sequence[float], part: float) -> float:
@@ -182,16 +143,16 @@ def main(rate: float, seconds: float, number: int) -> None:
         copy(source.uri, urls["target"])
         target = stack.enter_context(running(urls["target"], folder / "target", "--follow", source.uri))
         stopped, pace = Event(), Pace(rate)
-        writers = [PacedWriter(source, place, stopped, pace) for place in range(number)]
+        writers = [SteadyWriter(source, place, stopped, pace) for place in range(number)]
         sampler = Sampler(urls)
         sampler.start()
-        begun, before = time.monotonic(), last_event(source)
+        begun, before, used = time.monotonic(), last_event(source), processor_times(urls, source, target)
         for writer in writers:
             writer.start()
         time.sleep(seconds)
         spent, events = time.monotonic() - begun, last_event(source) - before
         changes = sum(writer.counts.total() for writer in writers)
-        calls = sum(writer.calls for writer in writers)
+        now = processor_times(urls, source, target)
         fence = Fence(stopped, writers)
         _switched(urls["target"], source, target, fence)
         awaited(lambda: position(urls["target"]) >= last_event(source))
@@ -200,10 +161,14 @@ def main(rate: float, seconds: float, number: int) -> None:
         sampler.join()
         delays = sampler.delays()
         click.echo(
-            f"{changes / spent:.0f} changes ({calls / spent:.0f} calls) and {events / spent:.0f} events a second; "
+            f"{changes / spent:.0f} changes and {events / spent:.0f} events a second; "
             f"delay of {len(delays)} events: "
             f"median {share(delays, 0.5):.2f} s, 99 % {share(delays, 0.99):.2f} s, longest {delays[-1]:.2f} s"
         )
+        each = {name: now[name] - used[name] for name in now}
+        texts = [f"{name} {1e3 * one / events:.2f} ms" for name, one in each.items()]
+        busy = sum(each.values()) / spent
+        click.echo(f"processor time of an event: {', '.join(texts)}; {busy:.2f} processors in all")
         differences = [one for one in compare(source.uri, target.uri) if "after" not in one.object]
         click.echo(f"differences: {len(differences)}")
         for one in differences[:20]:

@@ -18,6 +18,7 @@ from metastore.errors import ConflictError
 from metastore.importing.following.follower import Follower, Step
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
+from metastore.importing.sources.thrift_calls import ThriftCalls
 from metastore.storage.figures import read_figures
 from metastore.storage.unit_of_work import UnitOfWork
 from tests.fixtures.database import execute
@@ -93,6 +94,28 @@ def test_many_changes_of_one_object_are_applied_once(source: Server, target: Ser
         client.create_database(Database("twice"))
         client.create_table(table("twice", "t", [("hour", "int")]))
     assert caught_up(source, target).events > 8
+    assert compare(source.uri, target.uri) == []
+
+
+def test_partitions_that_are_gone_are_asked_for_together(
+    source: Server, target: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = [[f"gone{number}"] for number in range(3)]
+    with connected(source) as client:
+        client.add_partitions([partition("sales", "logs", one) for one in values])
+        caught_up(source, target)
+        for one in values:
+            client.drop_partition("sales", "logs", one, True)
+    methods: list[str] = []
+    call = ThriftCalls.call
+
+    def counted(self: ThriftCalls, method: str, *arguments: Any) -> Any:
+        methods.append(method)
+        return call(self, method, *arguments)
+
+    monkeypatch.setattr(ThriftCalls, "call", counted)
+    assert caught_up(source, target).events == len(values)
+    assert methods.count("get_partitions_by_names") == 1
     assert compare(source.uri, target.uri) == []
 
 
