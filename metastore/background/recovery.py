@@ -24,13 +24,14 @@ def lease_renewal(journal: Journal) -> Timer:
 
 
 def witness_writing(journal: Journal) -> Timer:
-    """Returns the timer that writes the state of the catalog to the warehouse, and compares it with the last written
-    one."""
+    """Returns the timer that compares the state of the catalog with its record in the warehouse (the witness), and
+    updates the record.
+    """
     return Timer("catalog witness", journal.lineage.note, _INTERVAL)
 
 
 def first_comparison(journal: Journal) -> Timer:
-    """Returns the timer that compares once, when the server starts."""
+    """Returns the timer that makes the first comparison, when the server starts."""
     return Timer("first comparison with the witness", journal.lineage.note, _AT_START, once=True)
 
 

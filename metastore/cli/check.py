@@ -19,7 +19,7 @@ from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CheckFilesResult, FileProblem, ScanPlan, ScanRequest
 
 _AT_ONCE: Final = 16  # directories listed in parallel
-_PATIENCE: Final = 24 * 3600.0  # seconds
+_TIMEOUT: Final = 24 * 3600.0  # seconds
 _HEADER: Final = ("location", "problem", "owner", "files", "bytes", "state")
 _COMMAND: Final = "metastore check --rows"
 Finding = tuple[str, str]  # partition, problem
@@ -35,7 +35,7 @@ def check(uri: str, name: str, *, rows: bool, repair: bool, master: str) -> tupl
     database, table = split_object(name) if name else ("", "")
     if rows and not table:
         raise InvalidInputError("--rows checks one table. Name it as DATABASE.TABLE.")
-    with connected(uri, timeout=_PATIENCE) as client:
+    with connected(uri, timeout=_TIMEOUT) as client:
         result = client.check_files(CheckFilesRequest(database or None, table or None, repair=repair))
     print_table(
         "Differences between catalog and storage", _HEADER, [_row(problem, repair) for problem in result.problems]

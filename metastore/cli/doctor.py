@@ -108,13 +108,13 @@ def _certificate(settings: Settings) -> Iterator[Finding]:
 
 
 def _warehouse(settings: Settings) -> Iterator[Finding]:
-    """Writes to a local warehouse, and lists any other."""
+    """Checks that a local warehouse is writable, and that any other is accessible."""
     set_s3_timeout(settings.s3_timeout)
     warehouse = Warehouse(settings.warehouse, settings.roots)
     warehouse.check()
     warehouse.statistics([])
     warehouse.exists(settings.warehouse)
-    yield Finding(OK, f"{settings.warehouse} answers")
+    yield Finding(OK, f"{settings.warehouse} is accessible")
 
 
 _CHECKS: Final = (

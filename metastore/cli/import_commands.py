@@ -169,8 +169,8 @@ def switch(
 def back(source: str, address: str | None, once: bool, give_back: bool, uri: str, **options: Any) -> None:
     """Apply the changes of switched databases to SOURCE.
 
-    Runs until it is stopped. SOURCE then stays up to date until you retire it. Files are not touched. This server is
-    asked through Thrift.
+    Runs until it is stopped. SOURCE then stays up to date until you retire it. Files are not touched. Reads this
+    server through Thrift.
     """
     from metastore.cli.returning import run_back
 
@@ -191,8 +191,8 @@ def back(source: str, address: str | None, once: bool, give_back: bool, uri: str
 def forget(source: str, take_files: bool, drop: bool, **options: Any) -> None:
     """Forget the import from SOURCE.
 
-    The import can then be repeated from the beginning. Rejected while databases of the import exist that are not
-    switched, without one of the options.
+    The import can then be repeated from the beginning. If databases of the import are not switched, one of the
+    options is required.
     """
     from metastore.cli.importing import forget_import
 

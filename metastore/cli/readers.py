@@ -85,7 +85,7 @@ def _readers(settings: Settings) -> Iterator[tuple[Readers, URL]]:
     with opened(settings, make=False) as (url, embedded):
         if embedded is not None:
             raise ConfigurationError(
-                "The embedded PostgreSQL accepts no connections of other programs. Move to a PostgreSQL server: "
+                "The embedded PostgreSQL accepts no connections from other programs. Move to a PostgreSQL server: "
                 "metastore db backup, metastore db restore, and --database-url"
             )
         runner.check(url)

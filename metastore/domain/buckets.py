@@ -65,7 +65,7 @@ def bucket_file(bucket: int, name: str) -> str:
 def is_written_by_spark(name: str) -> bool:
     """Returns whether Spark without this project's library wrote the file.
 
-    Spark always uses bucketing version 1, whatever the table declares.
+    Spark always uses bucketing version 1, regardless of the table's version.
     """
     return _SPARK_FILE.fullmatch(name) is not None
 

@@ -119,7 +119,7 @@ class StartsWith:
 
 @dataclass(frozen=True, slots=True)
 class TextIn:
-    """The stored text of a partition column, whatever its type, is one of the values. Never NULL."""
+    """The stored text of a partition column of any type is one of the values. Never NULL."""
 
     column: str
     values: tuple[str, ...]

@@ -133,8 +133,7 @@ class CallerGrants:
         user: name of the user, or None for an anonymous client.
         groups: groups of the user.
         roles: roles of the user and its groups.
-        is_admin: whether the caller is an administrator of everything, who needs no privileges and to whom no rule
-            applies.
+        is_admin: whether the caller is an administrator of everything, who needs no privileges. Rules do not apply.
         duties: the administrative duties of the caller.
         everywhere: privileges on the whole metastore.
         catalogs: privileges by catalog name.

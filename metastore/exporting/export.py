@@ -27,12 +27,12 @@ _SET_TRANSACTIONS: Final = (
 
 @dataclass
 class Result:
-    """What was written.
+    """The result of an export.
 
     Attributes:
         rows: the number of rows by table.
         too_long: the number of values that are longer than Hive's column, by column and width.
-        not_latin1: the number of values with characters that latin1 has not, by column; for MySQL.
+        not_latin1: the number of values with characters that latin1 lacks, by column; for MySQL.
         left_out: the number of objects that the version cannot store, by kind.
     """
 

@@ -57,7 +57,7 @@ WIDTHS: Final = {
     "KEY_CONSTRAINTS.CONSTRAINT_NAME": 400,
     "KEY_CONSTRAINTS.DEFAULT_VALUE": 400,
 }
-"""Characters of the columns that Hive's schema limits, where values here can be longer. `width` has the exceptions."""
+"""Maximum characters of the columns of Hive's schema, if our values can be longer. `width` has the exceptions."""
 
 
 def width(version: str, dialect: str, column: str) -> int | None:

@@ -25,10 +25,10 @@ class Exported(NamedTuple):
         name: in upper case.
         query: the rows; the columns have Hive's names, in upper case.
         sequence: the class whose ids the first column has, for SEQUENCE_TABLE.
-        since: the first version of the schema for which the query is.
+        since: the first version of the schema to which the query applies.
         until: the last one.
         seeded: Hive's script inserts rows, which the export replaces.
-        transactional: in lower case on PostgreSQL before schema 4.0, as most tables of transactions.
+        transactional: its name is in lower case on PostgreSQL before schema 4.0, as for most tables of transactions.
     """
 
     name: str
@@ -240,4 +240,4 @@ TABLES: Final = (
     Exported("NOTIFICATION_LOG", _view("NOTIFICATION_LOG"), "MNotificationLog"),
     Exported("NOTIFICATION_SEQUENCE", _view("NOTIFICATION_SEQUENCE"), seeded=True),
 )
-"""Everything but transactions."""
+"""All tables except those of transactions."""

@@ -204,5 +204,5 @@ def _owner(statistics: Sequence[ColumnStatistics]) -> TableName:
     described = [_described(column_statistics) for column_statistics in statistics]
     names = {table_name(desc.dbName, desc.tableName, desc.catName) for desc in described}
     if len(names) != 1:
-        raise InvalidInputError(f"The column statistics are of {len(names)} tables: send those of one table in a call")
+        raise InvalidInputError(f"The column statistics belong to {len(names)} tables: send one call for each table")
     return names.pop()

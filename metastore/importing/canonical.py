@@ -1,7 +1,7 @@
 """Canonical forms of objects: equal for equal objects, regardless of the server and version that returned them.
 
-A form is a dict of fields. A field that is not set, an empty list or map and false are left out, because servers differ
-in which of these they send. Fields that are not part of the object are also left out: ids, the time of the last access,
+A form is a dict of fields. Unset fields, empty lists and maps, and false are left out, because servers differ in which
+of these they send. Fields that are not part of the object are also left out: ids, the time of the last access,
 and the name of a serde."""
 
 from __future__ import annotations

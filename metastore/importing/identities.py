@@ -1,4 +1,4 @@
-"""Identities of objects: the same object has the same identity, whatever server or version returned it."""
+"""Identities of objects: the same object has the same identity, from every server and version."""
 
 from __future__ import annotations
 

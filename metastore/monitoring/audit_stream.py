@@ -30,7 +30,7 @@ class AuditFile(RotatingFileHandler):
 
 
 def check_audit_stream(text: str) -> None:
-    """Raises ConfigurationError for an URL of another kind. Opens no file and connects to nothing."""
+    """Raises ConfigurationError for a URL with another scheme. Opens no file and connects to nothing."""
     for url in text.split():
         if url.partition(":")[0] not in _SCHEMES:
             raise ConfigurationError(f"audit_stream {url!r} must be {_EXAMPLES}")

@@ -29,7 +29,7 @@ class Method:
         arguments, result: the generated classes; a oneway method has no result.
         fields: names of the arguments, in the order of the handler's parameters.
         structs: names of the arguments that must be set.
-        is_read: whether its name says that it only reads, so that clients repeat it.
+        is_read: whether its name marks it as a read, which clients may repeat.
     """
 
     def __init__(self, name: str, domain: str, operation: Operation) -> None:

@@ -19,7 +19,7 @@ _THREADS: Final = 2
 _NICE: Final = 10  # the kernel prefers the threads for calls
 _MAX_WAITING: Final = 1000  # checks of all users
 _MAX_WAITING_PER_USER: Final = 16  # checks of one user from one address, with different passwords
-_BUSY: Final = "Too many logins wait for the check of their password; try again"
+_BUSY: Final = "Too many logins are waiting for a password check; try again"
 
 Check: TypeAlias = Callable[[], Identity]
 _Client: TypeAlias = tuple[str, str]  # user, address

@@ -25,7 +25,7 @@ log = logging.getLogger("metastore.security")
 _BATCH: Final = 1000  # resources in one request
 _MAX_ANSWER: Final = 16 * 2**20  # bytes
 _PART: Final = 2**16  # bytes
-_PAUSE: Final = 1.0  # seconds after a failure without requests to the engine
+_PAUSE: Final = 1.0  # seconds without requests to the engine after a failure
 
 
 class PolicyEngine:
@@ -95,7 +95,7 @@ class PolicyEngine:
         request = urllib.request.Request(self._url, json.dumps(document).encode(), headers)  # noqa: S310 - http(s) only
         deadline, answer = self.clock() + self._timeout, bytearray()
         with self._opener.open(request, timeout=self._timeout) as response:
-            # The timeout of a connection is that of each receipt: an answer in small parts would take for ever.
+            # The timeout of a socket applies to each receive: an answer in small parts could take forever.
             while len(answer) < _MAX_ANSWER and (part := response.read1(_PART)):
                 answer += part
                 if self.clock() > deadline:

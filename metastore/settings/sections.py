@@ -100,7 +100,7 @@ class Tls(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class Authentication(Section):
-    """Who connects."""
+    """Authentication of clients."""
 
     title = "Authentication"
     table = "authentication"
@@ -176,7 +176,7 @@ class Authorization(Section):
     authorization: str = text(
         "off",
         "off: every client may do everything. grants: clients have only the privileges that they were "
-        "granted. opa: a policy engine decides. Other objects are hidden.",
+        "granted. opa: a policy engine decides. Objects without any right are hidden.",
         choices=("off", "grants", "opa"),
     )
     opa_url: str = text(
@@ -184,7 +184,7 @@ class Authorization(Section):
     )
     opa_ca: Path | None = path("PEM file of the CA certificates that sign the policy engine's certificate.")
     opa_timeout: float = duration(2.0, "Maximum time for the policy engine to answer. Then the call is rejected.")
-    opa_cache: float = duration(5.0, "Time for which decisions of the policy engine are remembered.", low=0)
+    opa_cache: float = duration(5.0, "Time for which decisions of the policy engine are cached.", low=0)
     admins: str = text(
         "",
         "Users with the role admin, separated by commas. Groups are prefixed with @. Unset: no administrators.",
@@ -283,7 +283,7 @@ class Retention(Section):
     table = "retention"
 
     event_retention: float = duration(
-        DAY, "Time that events are kept in the notification log, and ended writes in the console.", low=1, high=CENTURY
+        DAY, "Retention of events in the notification log, and of ended writes in the console.", low=1, high=CENTURY
     )
     drop_retention: float = duration(
         DAY,

@@ -146,7 +146,7 @@ class DecodingMemory:
 
     A byte of a message may become a struct of 150 bytes or one letter of a string. Other threads hardly disturb the
     count of blocks: the C decoder holds the interpreter lock, and large results do not come from Python's allocator. A
-    request that does not fit is decoded again, beside no other large call, before it is rejected.
+    request that does not fit is decoded again, while no other large call runs, before it is rejected.
     """
 
     def __init__(self, memory: Memory) -> None:

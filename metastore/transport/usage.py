@@ -31,7 +31,7 @@ class CallEstimate:
     Attributes:
         required: bytes without which a large request cannot be decoded; 0 if it is small.
         large_reply: whether an attempt to execute the call has found that its reply is large.
-        alone: whether an attempt to decode the request ran out of memory: it is repeated beside no other large call.
+        alone: whether decoding the request ran out of memory: it is repeated while no other large call runs.
         queued: monotonic time when the call was first queued; 0: never.
     """
 

@@ -50,7 +50,7 @@ def run_worker(
     ready; one more per second is the heartbeat."""
     try:
         application = make_application()
-    except Exception as error:  # whatever prevents the start is reported in one line
+    except Exception as error:  # any error that prevents the start is reported in one line
         logger.error("a worker cannot start: %s", error, exc_info=logger.isEnabledFor(logging.DEBUG))
         return CANNOT_START
     memory.prepare()

@@ -13,8 +13,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Creates the tables. Indexes are deleted with their tables by a foreign key, so servers of earlier versions do it,
-    too.
+    """Creates the tables. A foreign key deletes indexes with their tables, even if a server of an earlier version drops
+    the table.
     """
     op.create_table(
         "table_indexes",

@@ -11,5 +11,5 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Applies to pages written from now on: updates that keep name and location then need no new index entries."""
+    """Applies to new pages only: updates that keep name and location then need no new index entries."""
     op.execute("ALTER TABLE partitions SET (fillfactor = 85)")

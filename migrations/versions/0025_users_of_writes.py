@@ -1,4 +1,4 @@
-"""The user who began a write, who alone may renew, publish or end it; an index that counts the locks of a user."""
+"""The user who began a write, because only that user may renew, publish or end it; an index to count a user's locks."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _COLUMNS = _WORDS.format(text=_VALUES.format(column="columns"))
 
 
 def upgrade() -> None:
-    """Creates the indexes. They belong to expressions of stored columns, so servers of earlier versions keep them."""
+    """Creates the indexes. Their expressions use stored columns, so servers of earlier versions update them, too."""
     op.create_index("tables_name_idx", "tables", ["name", "id"])
     op.execute(f"CREATE INDEX tables_words_idx ON tables USING gin (({_TABLE}))")
     op.execute(f"CREATE INDEX column_lists_words_idx ON column_lists USING gin (({_COLUMNS}))")

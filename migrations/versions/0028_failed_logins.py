@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Creates the table. Its rows live for minutes and are not worth the write-ahead log."""
+    """Creates the table. It is UNLOGGED, because its rows live for minutes only."""
     op.create_table(
         "failed_logins",
         sa.Column("key", sa.Text, primary_key=True),

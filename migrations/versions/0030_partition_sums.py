@@ -10,7 +10,7 @@ down_revision = "0029"
 branch_labels = None
 depends_on = None
 
-# The cells of 0029 could not be read in parts.
+# `partition_sums` replaces the column of 0029, which could only be read as a whole.
 FINISH = ("ALTER TABLE table_sizes DROP COLUMN IF EXISTS cells",)
 
 

@@ -72,7 +72,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
             length, begin = _varint(message, at)
             at = begin + length
             if at > len(message):
-                raise ValueError("a field ends too early")
+                raise ValueError("a field is truncated")
             yield number, message[begin:at]
         else:
             raise ValueError(f"wire type {kind}")
@@ -83,7 +83,7 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     while shift < 70:
         if at >= len(message):
-            raise ValueError("a number ends too early")
+            raise ValueError("a number is truncated")
         value |= (message[at] & 0x7F) << shift
         shift, at = shift + 7, at + 1
         if message[at - 1] < 0x80:

@@ -3,7 +3,7 @@
 Spark's extension points for relations and plans are abstract classes, which Py4J cannot implement, so the rules are
 Java classes (`java/`) that ask Python.
 
-Analyzer rules see every relation of a query, wherever it comes from: SQL, DataFrames, `spark.table`, views, CTEs,
+Analyzer rules see every relation of a query, from any source: SQL, DataFrames, `spark.table`, views, CTEs,
 sub-queries, `insertInto`. Temporary views and CTE names are resolved by then. A hook in the parser alone would miss
 `spark.table` and would have to repeat Spark's scoping rules.
 """

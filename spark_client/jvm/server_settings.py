@@ -40,7 +40,7 @@ def network_settings(master: str | None, conf: Mapping[str, str]) -> dict[str, s
         return {_AUTHENTICATE: "true"}
     if _AUTHENTICATE not in conf:
         raise SessionError(
-            f"the driver's RPC port of a cluster {name} accepts every client: set spark.authenticate=true and "
+            f"the driver's RPC port accepts every client on the cluster {name}: set spark.authenticate=true and "
             "spark.authenticate.secret as on the cluster, or spark.authenticate=false if a firewall protects the port"
         )
     return {}

@@ -56,7 +56,7 @@ class ScanReport:
     """The scans of Parquet and ORC tables in a query, in the order of its plan. A table that is read twice has two
     scans.
 
-    `dependents` are the dependent tables of the query, whatever the formats of their base tables are.
+    `dependents` are the dependent tables of the query, with base tables of any format.
     """
 
     scans: tuple[TableScan, ...]

@@ -8,7 +8,7 @@ from metastore.domain.buckets import bucket_numbers, layout_problem
 from spark_client.errors import InvalidInsertError, UnreadableTableError
 
 VERSION = "bucketing_version"
-# A session setting. With false, bucketed tables are read as if they had no buckets, whatever their file names are.
+# A session setting. With false, bucketed tables are read as if they had no buckets, with any file names.
 EXECUTION = "hive.bucket_execution_enabled"
 # A session setting and a table property: write a file for buckets without rows as well, for readers that expect one.
 EMPTY_FILES = "hive.create_empty_bucket_files"

@@ -61,11 +61,11 @@ USUAL: Final = 6
 
 
 @dataclass
-class Found:
+class Counts:
     """The counts: clients by kind, how many damaged ones were accepted, and forbidden outcomes."""
 
     clients: Counter[str] = field(default_factory=Counter)
-    let_in: int = 0
+    authenticated: int = 0
     wrong: list[str] = field(default_factory=list)
 
 
@@ -87,15 +87,15 @@ class Clients:
         if kerberos:
             self.kinds["GSSAPI"] = (lambda: exchange(Gssapi("hive@localhost"), INSIDE), 4)
         self._within = partial_tls(trusting, [self.kinds[name] for name in self.kinds if name != "TLS"])
-        self.of_nobody = {name: call("echo inside", wire_format=name) for name in WIRE_FORMATS}
-        names = [*self.kinds, "inside TLS", *self.of_nobody]
+        self.unauthenticated = {name: call("echo inside", wire_format=name) for name in WIRE_FORMATS}
+        names = [*self.kinds, "inside TLS", *self.unauthenticated]
         self._drawn = [name for name in names for _ in range(COSTLY.get(name, USUAL))]
 
     def damaged(self, choose: random.Random) -> tuple[str, Talk]:
         """Draws a kind and one client of it that sends one damaged message."""
         kind = choose.choice(self._drawn)
-        if kind in self.of_nobody:
-            return kind, damaged(say(self.of_nobody[kind]), choose, 0)
+        if kind in self.unauthenticated:
+            return kind, damaged(say(self.unauthenticated[kind]), choose, 0)
         if kind == "inside TLS":
             return kind, self._within(choose)
         client, messages = self.kinds[kind]
@@ -134,7 +134,7 @@ def bearer_of(issuer: Issuer) -> str:
 
 def in_process(
     count: int, seed: int, authority: Authority, certificate: Certificate, issuer: Issuer, options: dict[str, str]
-) -> Found:
+) -> Counts:
     """Opens `count` connections with a server's authenticator and dispatcher; reports leaks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_COST", 2)  # scrypt would take nine tenths of the time
@@ -148,7 +148,7 @@ def in_process(
             Listener(tls="allowed", certificate=certificate),
         ]
         clients = Clients(authority, NO_TOKEN, bearer_of(issuer), kerberos=KERBEROS in asking)
-        actual = Found()
+        actual = Counts()
         with _surprises(actual):
             for kind, (client, _) in clients.kinds.items():
                 visit = Visit(listeners[0], client(), _sessions())
@@ -157,7 +157,7 @@ def in_process(
     return actual
 
 
-def _many(count: int, seed: int, clients: Clients, listeners: Sequence[Listener], actual: Found) -> None:
+def _many(count: int, seed: int, clients: Clients, listeners: Sequence[Listener], actual: Counts) -> None:
     this, sessions, begun = psutil.Process(), _sessions(), time.perf_counter()
     for number in range(0, count, BATCH):
         choose = random.Random(f"{seed} {number}")
@@ -170,13 +170,13 @@ def _many(count: int, seed: int, clients: Clients, listeners: Sequence[Listener]
             except Exception as error:  # noqa: BLE001 - that is what is looked for
                 actual.wrong.append(f"{kind}: {type(error).__name__} {error}")
                 continue
-            actual.let_in += any(visit.known)
+            actual.authenticated += any(visit.known)
             if listener.restricted and visit.worked:
-                actual.wrong.append(f"{kind}: a call of nobody was worked on")
+                actual.wrong.append(f"{kind}: a call without authentication was executed")
             if any(identity and identity.user != USER for identity in visit.known):
-                actual.wrong.append(f"{kind}: somebody else came in: {visit.known}")
+                actual.wrong.append(f"{kind}: another user was authenticated: {visit.known}")
             if not any(visit.known) and listener.restricted and visit.most_held > KEPT:
-                actual.wrong.append(f"{kind}: {visit.most_held} bytes were kept of nobody")
+                actual.wrong.append(f"{kind}: {visit.most_held} bytes were kept without authentication")
         gc.collect()
         done = min(number + BATCH, count)
         if done in (BATCH, count) or not done % (10 * BATCH):
@@ -207,7 +207,7 @@ def _secret(identifier: bytes) -> tuple[bytes, Identity]:
 
 
 @contextmanager
-def _surprises(actual: Found) -> Iterator[None]:
+def _surprises(actual: Counts) -> Iterator[None]:
     """Counts logged errors, and log records with an exception, as forbidden."""
 
     class Handler(logging.Handler):
@@ -228,9 +228,9 @@ def _surprises(actual: Found) -> Iterator[None]:
         logger.level, logger.propagate = before
 
 
-def through_sockets(count: int, seed: int, side: Side, clients: Clients, log: Path) -> Found:
+def through_sockets(count: int, seed: int, side: Side, clients: Clients, log: Path) -> Counts:
     """Makes clients visit a running server, eight at a time. Reports the resources of the server before and after."""
-    actual = Found()
+    actual = Counts()
     workers = [worker for worker in side.workers() if worker.num_threads() > 1] or side.workers()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for kind, (client, _) in clients.kinds.items():
@@ -252,7 +252,7 @@ def through_sockets(count: int, seed: int, side: Side, clients: Clients, log: Pa
 _COUNTING = threading.Lock()
 
 
-def _one(side: Side, clients: Clients, choose: random.Random, actual: Found) -> None:
+def _one(side: Side, clients: Clients, choose: random.Random, actual: Counts) -> None:
     kind, talk = clients.damaged(choose)
     wrong = ""
     try:
@@ -305,12 +305,12 @@ def token_of(side: Side) -> str:
         return str(client.methods.get_delegation_token(USER, USER))
 
 
-def tell(what: str, actual: Found) -> None:
+def tell(what: str, actual: Counts) -> None:
     """Prints the counts."""
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(actual.clients.items()))
     click.echo(f"{sum(actual.clients.values()):,} {what}: {kinds}")
     click.echo(
-        f"    what must not be: {len(actual.wrong)}; let in, damaged behind the proof or not at all: {actual.let_in:,}"
+        f"    forbidden outcomes: {len(actual.wrong)}; authenticated in spite of damage: {actual.authenticated:,}"
     )
     for text in actual.wrong[:SHOWN]:
         click.echo(f"    {' '.join(text.split())[:500]}")

@@ -50,7 +50,7 @@ def throughput(operations: Sequence[Operation], path: Path) -> None:
 
 
 def growth(operations: Sequence[Operation], path: Path) -> None:
-    """Draws one small plot for each operation: ms of a call (p50) by the number of partitions, ours beside Hive's."""
+    """Draws one small plot for each operation: ms of a call (p50) by the number of partitions, ours and Hive's."""
     names = list(dict.fromkeys(operation["operation"] for operation in operations))
     sizes = sorted({operation["partitions"] for operation in operations})
     rows = math.ceil(len(names) / COLUMNS)

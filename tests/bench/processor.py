@@ -1,4 +1,4 @@
-"""Processor time of single calls, ours beside Hive's: python -m tests.bench.processor [--calls 500] [--rounds 12].
+"""Processor time of single calls, ours and Hive's: python -m tests.bench.processor [--calls 500] [--rounds 12].
 
 Both servers use databases of one PostgreSQL. Each has one connection, on which one call is repeated in rounds, by
 turns. The time is that of the server's processes without PostgreSQL, so that other work on the machine has little

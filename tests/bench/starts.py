@@ -1,4 +1,4 @@
-"""Starts of sessions and of Spark's servers, ours beside Spark's own, in turns: python -m tests.bench.starts
+"""Starts of sessions and of Spark's servers, ours and Spark's own, in turns: python -m tests.bench.starts
 [--spark 3.5 --spark 4.1 --spark 4.3] [--of Connect --of Thrift] [--rounds 5]
 
 A session is ready when it has answered `SELECT 1`, a server when its port accepts connections. Seconds and processor

@@ -55,7 +55,7 @@ def test_statements(plain_spark: JsonProgram, tmp_path: Path) -> None:
     assert told["statements"] >= 100
 
 
-def test_a_dependent_table_is_a_view_that_reads_what_it_needs(
+def test_a_dependent_table_is_a_view_of_its_base_partitions(
     plain_spark: JsonProgram, metastore_server: Server, database: str, tmp_path: Path
 ) -> None:
     with connected(metastore_server) as client:

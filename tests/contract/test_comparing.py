@@ -44,7 +44,7 @@ def test_other_steps_are_a_difference() -> None:
     assert actual.step == "scenario/steps"
 
 
-def test_a_listed_difference_covers_what_it_says_of_both_sides_only() -> None:
+def test_a_listed_difference_covers_only_its_values_of_both_sides() -> None:
     (actual,) = compare("scenario", {"step: x": thing(a=1)}, {"step: x": thing(a=2)})
     assert Difference("scenario/step: x", "Thing.a", "1", "2").covers(actual)
     assert Difference("scenario/…", "….a", "1", "…").covers(actual)

@@ -50,7 +50,7 @@ def test_calls_have_time_to_finish() -> None:
     assert int(seconds) > Settings.drain_timeout
 
 
-def test_the_guide_installs_what_the_unit_names() -> None:
+def test_the_guide_installs_all_files_of_the_unit() -> None:
     guide = (FOLDER.parents[1] / "docs/how-to/systemd.md").read_text()
     assert f"ExecStart={INSTALLED} serve" in UNIT
     assert INSTALLED in guide

@@ -1,4 +1,4 @@
-"""A session of this library, beside another engine on the same metastore."""
+"""A session of this library, together with another engine on the same metastore."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ def shared(
 def test_no_request_hides_in_another_ones_body(
     shared: Web, server: Server, name: str, request: pytest.FixtureRequest
 ) -> None:
-    """A request of mallory ends with the bytes of a second one. Whoever comes next must get the own reply.
+    """A request of mallory ends with the bytes of a second one. The next client must get its own reply.
 
     The proxy takes the second one for another request of mallory, or for a part of the first one. If the metastore took
     it for a request of its own in the second case, its reply would go to bob, and bob's to the next user.

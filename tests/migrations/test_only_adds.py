@@ -1,5 +1,5 @@
-"""Upgrades only add to the schema, since the first revision with which servers of the previous version continue to
-work.
+"""Upgrades only add to the schema, so that servers of the previous version continue to work. Applies to revisions after
+the last one that stops them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ ADDS = {"add_column", "bulk_insert", "create_foreign_key", "create_index", "crea
 REVISIONS = sorted(Path(str(versions.__path__[0])).glob("0*.py"))
 SINCE = [revision for revision in REVISIONS if revision.name[:4] > runner._LAST_EXCLUSIVE]
 REPLACED = {"privileges_grant_idx"}
-"""Indexes that are made anew in the same transaction, with more columns."""
+"""Indexes that are created again in the same transaction, with more columns."""
 
 
 def operations(path: Path) -> list[ast.Call]:
-    """Yields the calls of `op.…` in `upgrade`, and in the functions of its module that it calls."""
+    """Returns all calls of `op.…` in the module of a revision."""
     return [
         each
         for each in ast.walk(ast.parse(path.read_text()))
@@ -41,14 +41,14 @@ def test_it_only_adds(path: Path) -> None:
         texts = [str(each.value) for each in ast.walk(call) if isinstance(each, ast.Constant)]
         replaced = name == "drop_index" and texts[0] in REPLACED
         wider = name == "alter_column" and [ast.unparse(keyword) for keyword in call.keywords] == ["nullable=True"]
-        assert name in ADDS or replaced or wider, f"{path.name}: op.{name} may break servers of the version before"
+        assert name in ADDS or replaced or wider, f"{path.name}: op.{name} may break servers of the previous version"
         dropped = name == "execute" and any("DROP " in text.upper() for text in texts)
-        assert not dropped, f"{path.name}: what drops belongs into FINISH"
+        assert not dropped, f"{path.name}: statements that drop objects belong in FINISH"
 
 
 @pytest.mark.parametrize("path", SINCE, ids=lambda path: path.stem)
 def test_a_new_column_needs_no_value(path: Path) -> None:
-    """Servers of before insert rows without it."""
+    """Servers of the previous version insert rows without it."""
     for call in operations(path):
         if _name(call) == "add_column":
             column = ast.unparse(call.args[1])

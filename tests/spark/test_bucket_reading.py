@@ -277,7 +277,7 @@ class ignoring:  # noqa: N801 - a context, read as a word
 
 
 def test_files_of_sparks_own_are_always_read(spark: SparkSession, small: tuple[Table, Path]) -> None:
-    """Its writer uses version 1 of the hash, whatever the table says, so file names say nothing about version 2."""
+    """Its writer always uses version 1 of the hash, so file names say nothing about version 2."""
     table, location = small
     rename_all(
         location, lambda bucket: f"{(bucket + 1) % 4:05d}_0_part-00000-1c5d_{(bucket + 1) % 4:05d}.c000.snappy.parquet"

@@ -76,7 +76,7 @@ def test_rows_are_bucketed_by_the_types_of_their_partition(context: Context, tab
 
 
 def test_other_formats_are_checked_by_name_but_not_written(context: Context, table_name: str) -> None:
-    """Spark's own writer would use version 1 of the hash, whatever the table says."""
+    """Spark's own writer would always use version 1 of the hash."""
     context.spark.sql(f"CREATE TABLE {table_name} (id INT) CLUSTERED BY (id) INTO 4 BUCKETS STORED AS TEXTFILE")
     assert check_buckets(context.spark, table_name) == ()
     with pytest.raises(QueryExecutionException, match=r"TextInputFormat; only Parquet and ORC can be written"):

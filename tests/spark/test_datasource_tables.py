@@ -202,7 +202,7 @@ def test_given_properties_become_the_tables(spark: SparkSession, metastore: Meta
     assert len(rows(spark, table_name)) == 2
 
 
-def test_truncate_keeps_files_for_those_who_read_them(
+def test_truncate_of_one_partition_keeps_the_other_partitions(
     spark: SparkSession, metastore: MetastoreClient, table: str
 ) -> None:
     spark.sql(f"TRUNCATE TABLE {table} PARTITION (ds = '1', hr = 'a')")

@@ -327,7 +327,7 @@ def test_rejected_statements(spark: Session, refusing: str, statement: str, erro
 
 @since("4.0", "a place for rules that come before tables are looked up, which these refusals need,")
 def test_rows_of_frames_and_streams_are_rejected(spark: Session, refusing: str, tmp_path: Path) -> None:
-    """The texts are those of the SQL statements."""
+    """The texts are the same as of the SQL statements."""
     rows = spark.createDataFrame([("a", "b", "1")], "key string, value string, ds string")
     stream = spark.readStream.format("rate").load().selectExpr("'a' as key", "'b' as value", "'1' as ds").writeStream
     no_data = rf"{refusing}.tdep is a dependent table and has no data of its own; write to {refusing}.t"

@@ -248,7 +248,7 @@ def test_all_partitions_are_created_in_one_call(
 
 
 def events_since(hive_client: Any, event: int, table: str) -> list[str]:
-    """Returns the events of the table, whoever made the calls."""
+    """Returns the events of the table, from calls of any client."""
     answer = hive_client.get_next_notification(NotificationEventRequest(lastEvent=event))
     return [each.eventType for each in answer.events if each.tableName == table]
 

@@ -76,7 +76,7 @@ def test_overwriting_tables_of_sparks_own_kind_keeps_other_partitions(spark: Spa
     assert rows(spark, table_name) == [(5, "3", "a")]
 
 
-def test_an_external_table_is_newest_for_all_who_read_by_its_path(
+def test_readers_by_path_see_the_newest_rows_of_an_external_table(
     spark: SparkSession, table_name: str, tmp_path: Path
 ) -> None:
     text = f"EXTERNAL TABLE {table_name} (a INT) PARTITIONED BY (ds INT) STORED AS PARQUET LOCATION '{tmp_path}/t'"

@@ -269,9 +269,7 @@ def test_values_of_char_are_found_and_kept(spark: SparkSession, table_name: str,
 
 
 @pytest.mark.parametrize("kind", ["STORED AS TEXTFILE", "USING json", "USING parquet CLUSTERED BY (id) INTO 2 BUCKETS"])
-def test_tables_that_others_write_are_rejected_by_what_they_are(
-    spark: SparkSession, table_name: str, kind: str
-) -> None:
+def test_row_changes_of_tables_of_other_libraries_are_rejected(spark: SparkSession, table_name: str, kind: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (id INT) {kind}")
     for statement in (f"DELETE FROM {table_name} WHERE id = 1", f"UPDATE {table_name} SET id = 1"):
         with pytest.raises(QueryExecutionException, match=rf"^{BY_OTHERS} .*use INSERT OVERWRITE") as refused:
@@ -333,7 +331,7 @@ STATEMENTS = st.lists(
 
 @settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(first=ROWS, statements=STATEMENTS, kind=st.sampled_from(KINDS))
-def test_random_statements_do_what_they_do_to_rows_in_memory(
+def test_random_statements_have_the_same_effect_as_on_rows_in_memory(
     spark: SparkSession, table_name: str, first: list[Any], statements: list[Any], kind: str
 ) -> None:
     name = f"{table_name}_{abs(hash(repr((first, statements, kind))))}"

@@ -1,4 +1,4 @@
-"""Who can connect to a driver that serves clients: the settings, and the combinations that are rejected."""
+"""Settings that restrict connections to a driver that serves clients, and combinations that are rejected."""
 
 from __future__ import annotations
 

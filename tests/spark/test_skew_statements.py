@@ -232,7 +232,7 @@ def test_refusals_name_the_table(spark: Session, refusing: tuple[str, str], stat
 
 @pytest.fixture(scope="module")
 def refusing(spark: Session, metastore: MetastoreClient) -> tuple[str, str]:
-    """A skewed table (its name and location) with a view, a plain table and a data source table beside it."""
+    """A skewed table (its name and location) with a view, a plain table and a data source table."""
     name = "refusing"
     spark.sql(
         f"CREATE TABLE {name} (x INT, s STRING) PARTITIONED BY (p STRING) SKEWED BY (x, s) ON ((1, 'a'), (1, 'b')) "

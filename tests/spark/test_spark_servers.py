@@ -121,7 +121,7 @@ def test_a_client_of_spark_connect(servers: Servers, tmp_path: Path) -> None:
 
 
 @since("4.0", "pyspark-client")
-def test_without_a_driver_the_import_says_what_can_be_done() -> None:
+def test_the_import_without_a_driver_names_the_fix() -> None:
     python = python_of_client()
     command = [python, "-c", "import spark_client"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

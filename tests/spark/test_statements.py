@@ -235,7 +235,7 @@ def test_data_frames_write(spark: Session, target: str) -> None:
     assert rows(spark.table(target)) == [(1, "a", 1, "x")] * 2
 
 
-def test_a_cached_table_shows_what_was_inserted(spark: Session, target: str) -> None:
+def test_a_cached_table_shows_inserted_rows(spark: Session, target: str) -> None:
     spark.catalog.cacheTable(target)
     try:
         assert spark.table(target).count() == 0

@@ -353,7 +353,7 @@ def test_the_order_of_the_query_is_kept(context: Context, table_name: str) -> No
     assert ids == list(range(999, -1, -1))
 
 
-def test_plain_sql_reads_what_plain_sql_wrote(context: Context, table_name: str) -> None:
+def test_plain_sql_reads_rows_that_plain_sql_wrote(context: Context, table_name: str) -> None:
     spark = context.spark
     spark.sql(
         f"CREATE TABLE {table_name} (id BIGINT, x STRING, d DECIMAL(10,2)) PARTITIONED BY (p STRING, m INT) "

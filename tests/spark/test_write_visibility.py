@@ -1,4 +1,4 @@
-"""Files of unpublished writes have hidden names, whoever lists the directory."""
+"""Files of unpublished writes have hidden names, for every client that lists the directory."""
 
 from __future__ import annotations
 

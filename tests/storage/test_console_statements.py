@@ -41,7 +41,7 @@ def no_caller_is_left() -> Iterator[None]:
 
 @pytest.fixture
 def catalog(application: Application) -> Application:
-    """A catalog with a table that has partitions and events, beside others."""
+    """A catalog with a table that has partitions and events, among others."""
     called(application, "create_database", Database(name="db", ownerName="somebody"))
     called(application, "create_table", table("db", "events", [("dt", "string"), ("hour", "int")], owner="owner"))
     values = [[f"2026-01-0{day}", str(hour)] for day in (1, 2, 4) for hour in range(24)]

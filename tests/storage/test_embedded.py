@@ -191,7 +191,7 @@ def test_a_folder_of_an_older_major_version_is_upgraded_and_kept(data_dir: Path)
 
 
 @contextmanager
-def nobody_waits() -> Iterator[None]:
+def no_process_waits() -> Iterator[None]:
     """Keeps orphaned processes as zombies, as in a container whose first process does not reap its children."""
     become_subreaper = 36  # prctl(2)
     library = ctypes.CDLL(None)
@@ -203,7 +203,7 @@ def nobody_waits() -> Iterator[None]:
 
 
 def test_a_killed_server_is_started_again(data_dir: Path) -> None:
-    with nobody_waits(), EmbeddedPostgres(data_dir) as postgres:
+    with no_process_waits(), EmbeddedPostgres(data_dir) as postgres:
         end, lifeline = os.pipe()
         keeper = multiprocessing.get_context("fork").Process(target=postgres.keep_running, args=(end,))
         keeper.start()

@@ -81,7 +81,7 @@ _TYPES = """
 
 
 def test_no_two_descriptors_share_rows(loaded: Rows) -> None:
-    """Hive deletes the rows of a descriptor with it, whoever else refers to them."""
+    """Hive deletes the rows of a descriptor with it, even if others refer to them."""
     descriptors = loaded('SELECT count(*), count(DISTINCT "SD_ID"), count(DISTINCT "SERDE_ID") FROM "SDS"')
     assert descriptors == [(5, 5, 5)]
     owners = '(SELECT "TBL_ID", "SD_ID" FROM "TBLS" UNION ALL SELECT "TBL_ID", "SD_ID" FROM "PARTITIONS")'

@@ -1,4 +1,4 @@
-"""A server never sends outdated names from its cache, whichever server changed them.
+"""A server never sends outdated names from its cache, regardless of the server that changed them.
 
 Two applications on one database represent two servers: they share only the database.
 """

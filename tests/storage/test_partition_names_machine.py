@@ -115,7 +115,7 @@ class Names(RuleBasedStateMachine):
         assert self.done(server, "alter_table_with_environment_context", "db", name, wider, context)
 
     @invariant()
-    def both_say_what_is_there(self) -> None:
+    def both_list_the_existing_partitions(self) -> None:
         for name, chosen in self.tables.items():
             expected = [f"ds={value}" for value in sorted(chosen)]
             assert [names(server, name) for server in self.servers] == [expected, expected]

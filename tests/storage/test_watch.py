@@ -1,4 +1,4 @@
-"""PostgreSQL stops responding while a network device still acknowledges what is sent to it."""
+"""PostgreSQL stops responding while a network device still acknowledges packets."""
 
 from __future__ import annotations
 

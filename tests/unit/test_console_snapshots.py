@@ -72,7 +72,7 @@ def test_a_failure_is_not_kept() -> None:
     asyncio.run(run())
 
 
-def test_a_visitor_who_leaves_does_not_stop_the_page_of_others() -> None:
+def test_a_cancelled_request_does_not_cancel_other_requests_for_the_page() -> None:
     async def run() -> None:
         make, snapshots = Maker(), Snapshots(lambda: 0.0)
         first = asyncio.ensure_future(snapshots.get("/now", 4, make))

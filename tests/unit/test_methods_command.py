@@ -25,7 +25,7 @@ def test_every_method_is_one_line(capsys: Capture) -> None:
     assert [row[0] for row in actual] == sorted(row[0] for row in actual)
 
 
-def test_only_what_is_rejected(capsys: Capture) -> None:
+def test_unsupported_lists_only_rejected_methods(capsys: Capture) -> None:
     actual = lines(capsys, "--unsupported")
     assert {name: (domain, reason) for domain, name, _, reason in actual} == refused()
 

@@ -24,7 +24,7 @@ PARQUET = (
 
 
 def unique(prefix: str = "t") -> str:
-    """Returns a name that nobody else uses on a shared server."""
+    """Returns a name that is not used elsewhere on a shared server."""
     return f"{prefix}_{uuid.uuid4().hex[:12]}"
 
 

@@ -136,7 +136,7 @@ def test_restore_reports_the_error_of_psql(
     assert "status" not in message
 
 
-def test_a_backup_of_a_newer_version_says_what_to_install(
+def test_the_error_of_a_newer_backup_names_the_version_to_install(
     database_url: str, empty_database_url: str, tmp_path: Path, capsys: Capture
 ) -> None:
     execute(database_url, "UPDATE alembic_version SET version_num = '9999'")

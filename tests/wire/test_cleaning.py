@@ -329,7 +329,7 @@ def test_a_dropped_tables_writes_end(metastore_client: Any, metastore_server: Se
     assert files_below(root) == {f"ds=1/part-1_{write}0"}
 
 
-def test_a_table_that_moves_takes_along_what_is_to_be_cleaned(metastore_client: Any, metastore_server: Server) -> None:
+def test_a_moved_table_is_cleaned_at_its_new_location(metastore_client: Any, metastore_server: Server) -> None:
     name = new_table(metastore_client, [("ds", "string")])
     old = metastore_client.get_table(*name).sd.location
     metastore_client.add_partition(partition(*name, ["1"]))
@@ -350,7 +350,7 @@ def test_a_table_that_moves_takes_along_what_is_to_be_cleaned(metastore_client: 
     assert [file for file in files_below(new) if not file.startswith("_versions/")] == []
 
 
-def test_dropping_a_partition_takes_along_what_it_replaced(metastore_client: Any, written: Name, root: str) -> None:
+def test_dropping_a_partition_removes_its_replaced_files(metastore_client: Any, written: Name, root: str) -> None:
     overwrite(metastore_client, written, root)
     metastore_client.drop_partition(*written, ["1"], True)
     assert files_below(root) == set()

@@ -143,7 +143,7 @@ def test_an_address_of_another_server_is_named(one_line: Callable[..., str]) -> 
 
 
 @pytest.mark.parametrize("package", ["click", "sqlalchemy", "rich"])
-def test_a_bare_installation_says_what_to_install(package: str) -> None:
+def test_the_error_of_a_bare_installation_names_the_package(package: str) -> None:
     terminal = "sys.stdout.isatty = lambda: True"
     code = f"import sys; {terminal}; sys.modules[{package!r}] = None; from metastore.cli import main; main()"
     result = subprocess.run(
@@ -161,7 +161,7 @@ SHORTEST = {"click": [], "sqlalchemy": ["db", "current"], "rich": ["methods"]}
 # ---- The demo cannot start
 
 
-def test_the_demo_without_java_says_what_to_install(
+def test_the_error_of_the_demo_without_java_names_the_package(
     one_line: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)

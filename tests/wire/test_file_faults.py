@@ -1,4 +1,4 @@
-"""Files follow the catalog, whichever process dies at whichever step, and whichever reply to COMMIT is lost."""
+"""Files follow the catalog, after the death of any process at any step, and after the loss of any reply to COMMIT."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Killed(BaseException):
     """Kills the process as kill -9 does: no cleanup runs."""
 
 
-class House:
+class Installation:
     """A metastore, its warehouse, and tables with rows. Each file contains the name of its owner."""
 
     def __init__(self, database_url: str, folder: Path, undrop: float = 0.0) -> None:
@@ -138,60 +138,62 @@ class House:
 
 
 @pytest.fixture
-def house(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
-    house = House(database_url, tmp_path)
+def installation(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installation]:
+    installation = Installation(database_url, tmp_path)
     monkeypatch.setattr(clock, "LEASE", timedelta(0))  # a dead server is replaced at once
-    house.steps.clear()
-    yield house
-    house.application.close()
+    installation.steps.clear()
+    yield installation
+    installation.application.close()
 
 
-def renamed(house: House, database: str, name: str) -> None:
-    one = house.call("get_table", "db", "days")
+def renamed(installation: Installation, database: str, name: str) -> None:
+    one = installation.call("get_table", "db", "days")
     one.dbName, one.tableName = database, name
-    house.call("alter_table", "db", "days", one)
+    installation.call("alter_table", "db", "days", one)
 
 
-def published(house: House) -> None:
+def published(installation: Installation) -> None:
     """Overwrites day 1, as our client does. The old data are retired."""
-    if house.write is None:
-        house.write = house.call("begin_write", BeginWriteRequest("db", "days")).queryId
-    location = f"db.db/days/_versions/{house.write}/ds=1"
-    house.put(location, "new")
-    entry = PublishPartition(["1"], PublishMode.OVERWRITE, f"{house.uri}/{location}", [])
-    house.call("publish", PublishRequest("db", "days", house.write, [entry]))
-    house.is_published = True
+    if installation.write is None:
+        installation.write = installation.call("begin_write", BeginWriteRequest("db", "days")).queryId
+    location = f"db.db/days/_versions/{installation.write}/ds=1"
+    installation.put(location, "new")
+    entry = PublishPartition(["1"], PublishMode.OVERWRITE, f"{installation.uri}/{location}", [])
+    installation.call("publish", PublishRequest("db", "days", installation.write, [entry]))
+    installation.is_published = True
 
 
-def cleaned(house: House) -> None:
-    if not house.is_published:
-        published(house)
-    for location in house.call("clean", CleanRequest(graceMillis=0)).locations:
+def cleaned(installation: Installation) -> None:
+    if not installation.is_published:
+        published(installation)
+    for location in installation.call("clean", CleanRequest(graceMillis=0)).locations:
         if location.error:
             raise ConnectionLostError(location.error)
 
 
-CALLS: dict[str, Callable[[House], object]] = {
-    "create_database": lambda house: house.call("create_database", Database("new")),
-    "create_catalog": lambda house: house.call("create_catalog", CreateCatalogRequest(Catalog("new"))),
-    "create_table": lambda house: house.call("create_table", table("db", "new")),
-    "create_table elsewhere": lambda house: house.call(
-        "create_table", table("db", "new", sd=descriptor(f"{house.uri}/a/b/c"))
+CALLS: dict[str, Callable[[Installation], object]] = {
+    "create_database": lambda installation: installation.call("create_database", Database("new")),
+    "create_catalog": lambda installation: installation.call("create_catalog", CreateCatalogRequest(Catalog("new"))),
+    "create_table": lambda installation: installation.call("create_table", table("db", "new")),
+    "create_table elsewhere": lambda installation: installation.call(
+        "create_table", table("db", "new", sd=descriptor(f"{installation.uri}/a/b/c"))
     ),
-    "add_partition": lambda house: house.call("add_partition", partition("db", "days", ["3"])),
-    "add_partitions": lambda house: house.call("add_partitions", [partition("db", "days", [n]) for n in "34567"]),
-    "drop_table": lambda house: house.call("drop_table", "db", "plain", True),
-    "drop_table of partitions": lambda house: house.call("drop_table", "db", "days", True),
-    "drop_partition": lambda house: house.call("drop_partition", "db", "days", ["1"], True),
-    "drop_database": lambda house: house.call("drop_database", "doomed", True, True),
-    "truncate": lambda house: house.call("truncate_table", "db", "days", None),
-    "rename table": lambda house: renamed(house, "other", "t2"),
-    "rename partition": lambda house: house.call(
+    "add_partition": lambda installation: installation.call("add_partition", partition("db", "days", ["3"])),
+    "add_partitions": lambda installation: installation.call(
+        "add_partitions", [partition("db", "days", [n]) for n in "34567"]
+    ),
+    "drop_table": lambda installation: installation.call("drop_table", "db", "plain", True),
+    "drop_table of partitions": lambda installation: installation.call("drop_table", "db", "days", True),
+    "drop_partition": lambda installation: installation.call("drop_partition", "db", "days", ["1"], True),
+    "drop_database": lambda installation: installation.call("drop_database", "doomed", True, True),
+    "truncate": lambda installation: installation.call("truncate_table", "db", "days", None),
+    "rename table": lambda installation: renamed(installation, "other", "t2"),
+    "rename partition": lambda installation: installation.call(
         "rename_partition", "db", "days", ["1"], partition("db", "days", ["9"], sd=descriptor(None))
     ),
-    "publish": lambda house: published(house),
-    "clean": lambda house: cleaned(house),
-    "exchange": lambda house: house.call("exchange_partitions", {"ds": "1"}, "db", "days", "db", "more"),
+    "publish": lambda installation: published(installation),
+    "clean": lambda installation: cleaned(installation),
+    "exchange": lambda installation: installation.call("exchange_partitions", {"ds": "1"}, "db", "days", "db", "more"),
 }
 MAKING = ("intended", "made")
 REMOVING = ("committed", "claimed", "put away", "removed", "done")
@@ -220,31 +222,31 @@ LEFT = {  # rows that exist afterwards
 ALL = {"db.db/plain", "db.db/days/ds=1", "db.db/days/ds=2", "doomed.db/t"}
 
 
-def rows(house: House) -> set[str]:
-    return {row for each in house.objects().values() for row in each}
+def rows(installation: Installation) -> set[str]:
+    return {row for each in installation.objects().values() for row in each}
 
 
 @pytest.mark.parametrize(("name", "step"), [(name, step) for name, steps in STEPS.items() for step in steps])
-def test_after_any_crash_catalog_and_disk_agree(name: str, step: str, house: House) -> None:
-    before = set(house.objects())
-    house.die_at = step
+def test_after_any_crash_catalog_and_disk_agree(name: str, step: str, installation: Installation) -> None:
+    before = set(installation.objects())
+    installation.die_at = step
     with pytest.raises(Killed):
-        CALLS[name](house)
-    house.recover()
-    house.agrees()
+        CALLS[name](installation)
+    installation.recover()
+    installation.agrees()
     if step in MAKING:
-        assert set(house.objects()) == before
-        CALLS[name](house)
-        house.agrees()
-        assert set(house.objects()) > before
-    assert rows(house) == LEFT.get(name, ALL)
+        assert set(installation.objects()) == before
+        CALLS[name](installation)
+        installation.agrees()
+        assert set(installation.objects()) > before
+    assert rows(installation) == LEFT.get(name, ALL)
 
 
-def forgetting(house: House, step: str) -> Callable[[str], None]:
+def forgetting(installation: Installation, step: str) -> Callable[[str], None]:
     """Returns an `on_step` function: at this step, PostgreSQL crashes and loses asynchronous commits."""
 
     def run(statement: str) -> None:
-        with house.application._store.transaction() as work:
+        with installation.application._store.transaction() as work:
             work._connection.execute(text(statement))
 
     def told(name: str) -> None:
@@ -261,42 +263,44 @@ def forgetting(house: House, step: str) -> Callable[[str], None]:
     ("name", "step"),
     [("drop_table", "put away"), *((name, steps[-1]) for name, steps in STEPS.items() if steps != MAKING)],
 )
-def test_notes_that_were_lost_are_not_needed(name: str, step: str, house: House) -> None:
-    house.application.journal._step = house.application.journal._runner._step = forgetting(house, step)
+def test_notes_that_were_lost_are_not_needed(name: str, step: str, installation: Installation) -> None:
+    installation.application.journal._step = installation.application.journal._runner._step = forgetting(
+        installation, step
+    )
     with pytest.raises(Killed):
-        CALLS[name](house)
-    house.application.journal._step = house.application.journal._runner._step = house.step
-    house.recover()
-    house.agrees()
-    assert rows(house) == LEFT.get(name, ALL)
+        CALLS[name](installation)
+    installation.application.journal._step = installation.application.journal._runner._step = installation.step
+    installation.recover()
+    installation.agrees()
+    assert rows(installation) == LEFT.get(name, ALL)
 
 
-def test_a_directory_with_a_lost_note_is_created_again(house: House) -> None:
+def test_a_directory_with_a_lost_note_is_created_again(installation: Installation) -> None:
     """Nothing is left if the call is not repeated."""
 
     def told(name: str) -> None:
-        house.steps.append(name)
-        if house.steps.count(name) == 1 and name == "made":
-            with house.application._store.transaction() as work:
+        installation.steps.append(name)
+        if installation.steps.count(name) == 1 and name == "made":
+            with installation.application._store.transaction() as work:
                 work._connection.execute(text("DELETE FROM file_operations"))
 
-    house.application.journal._step = told
-    house.call("create_table", table("db", "new"))
-    assert house.steps.count("made") == 2
-    house.agrees()
+    installation.application.journal._step = told
+    installation.call("create_table", table("db", "new"))
+    assert installation.steps.count("made") == 2
+    installation.agrees()
 
 
-def test_a_truncation_does_not_remove_later_files(house: House) -> None:
-    house.die_at = "committed"
+def test_a_truncation_does_not_remove_later_files(installation: Installation) -> None:
+    installation.die_at = "committed"
     with pytest.raises(Killed):
-        house.call("truncate_table", "db", "plain", None)
-    (house.warehouse / "db.db/plain/new").write_text("new")
-    house.recover()
-    assert rows(house) == {"db.db/days/ds=1", "db.db/days/ds=2", "doomed.db/t", "new"}
+        installation.call("truncate_table", "db", "plain", None)
+    (installation.warehouse / "db.db/plain/new").write_text("new")
+    installation.recover()
+    assert rows(installation) == {"db.db/days/ds=1", "db.db/days/ds=2", "doomed.db/t", "new"}
 
 
 @pytest.mark.parametrize("step", REMOVING)
-def test_a_reused_name_does_not_contain_leftovers(house: House, step: str) -> None:
+def test_a_reused_name_does_not_contain_leftovers(installation: Installation, step: str) -> None:
     for drop, create, location in (
         (("drop_table", "db", "plain", True), ("create_table", table("db", "plain")), "db.db/plain"),
         (
@@ -306,33 +310,33 @@ def test_a_reused_name_does_not_contain_leftovers(house: House, step: str) -> No
         ),
         (("drop_database", "doomed", True, True), ("create_database", Database("doomed")), "doomed.db"),
     ):
-        house.die_at = step
+        installation.die_at = step
         with pytest.raises(Killed):
-            house.call(*drop)
-        house.die_at = None
-        house.call(*create)
-        assert list((house.warehouse / location).iterdir()) == []
-    house.recover()
-    house.agrees()
-    assert rows(house) == {"db.db/days/ds=2"}
+            installation.call(*drop)
+        installation.die_at = None
+        installation.call(*create)
+        assert list((installation.warehouse / location).iterdir()) == []
+    installation.recover()
+    installation.agrees()
+    assert rows(installation) == {"db.db/days/ds=2"}
 
 
-def test_an_alter_with_a_stale_location_uses_the_new_one(house: House) -> None:
+def test_an_alter_with_a_stale_location_uses_the_new_one(installation: Installation) -> None:
     """Alters as engines do that write statistics, and with a real move."""
-    read = house.call("get_partitions", "db", "days", -1)
-    renamed(house, "db", "weeks")
+    read = installation.call("get_partitions", "db", "days", -1)
+    renamed(installation, "db", "weeks")
     for each in read:
         each.tableName, each.parameters = "weeks", {**each.parameters, "numRows": "7"}
-        house.call("alter_partition", "db", "weeks", each)
-    house.agrees()
-    actual = house.call("get_partitions", "db", "weeks", -1)
+        installation.call("alter_partition", "db", "weeks", each)
+    installation.agrees()
+    actual = installation.call("get_partitions", "db", "weeks", -1)
     assert [(each.sd.location, each.parameters["numRows"]) for each in actual] == [
-        (f"file:{house.warehouse}/db.db/weeks/ds={n}", "7") for n in "12"
+        (f"file:{installation.warehouse}/db.db/weeks/ds={n}", "7") for n in "12"
     ]
 
 
 @contextmanager
-def lost_commit(house: House, number: int, *, before: bool) -> Iterator[list[str]]:
+def lost_commit(installation: Installation, number: int, *, before: bool) -> Iterator[list[str]]:
     """Breaks the connection at the nth commit: before it reaches PostgreSQL, or before its reply arrives."""
     seen: list[str] = []
 
@@ -347,7 +351,7 @@ def lost_commit(house: House, number: int, *, before: bool) -> Iterator[list[str
                     raise psycopg2.OperationalError("server closed the connection unexpectedly")
             super().execute(statement, *given)
 
-    with cursors(house.application, Cutting):
+    with cursors(installation.application, Cutting):
         yield seen
 
 
@@ -355,17 +359,17 @@ def lost_commit(house: House, number: int, *, before: bool) -> Iterator[list[str
 @pytest.mark.parametrize(
     ("name", "number"), [(name, number) for name in CALLS for number in range(1, commits(name) + 1)]
 )
-def test_the_answer_to_a_commit_is_lost(name: str, before: bool, number: int, house: House) -> None:
+def test_the_answer_to_a_commit_is_lost(name: str, before: bool, number: int, installation: Installation) -> None:
     """The call succeeds, or nothing was done and it is repeated, as the dispatcher does."""
-    with lost_commit(house, number, before=before) as seen:
+    with lost_commit(installation, number, before=before) as seen:
         for attempt in range(2):
             try:
-                CALLS[name](house)
+                CALLS[name](installation)
                 break
             except ConnectionLostError:
                 assert before
                 assert attempt == 0
     assert len(seen) >= number
-    house.recover()
-    house.agrees()
-    assert rows(house) == LEFT.get(name, ALL)
+    installation.recover()
+    installation.agrees()
+    assert rows(installation) == LEFT.get(name, ALL)

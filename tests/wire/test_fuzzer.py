@@ -72,7 +72,7 @@ class Client:
         self.methods = Metastore.Client(TBinaryProtocolAccelerated(self._transport))
 
     def call(self, method: str, arguments: list[Any]) -> None:
-        """Whatever the answer, the connection stays usable, and no error is a Python exception in disguise."""
+        """After every answer, the connection stays usable, and no error is a Python exception in disguise."""
         try:
             getattr(self.methods, method)(*arguments)
         except TTransportException as error:

@@ -228,7 +228,7 @@ def test_the_list_of_a_spec_with_both_kinds_counts(hive_client: Any) -> None:
     assert hive_client.get_partition_names(database, name, -1) == ["ds=b"]
 
 
-def test_a_spec_says_whose_partitions_it_has_and_where(hive_client: Any) -> None:
+def test_a_spec_needs_the_table_of_its_partitions_and_a_location(hive_client: Any) -> None:
     database, name = new_table(hive_client, KEYS)
     unnamed = partition(database, name, ["a"])
     unnamed.dbName = unnamed.tableName = None

@@ -1,4 +1,4 @@
-"""Malicious locations, call by call, in a process that watches itself: it records whatever it opens, lists, creates,
+"""Malicious locations, call by call, in a process that watches itself: it records the paths that it opens, lists, creates,
 moves, deletes or connects to, also for reading only.
 """
 
@@ -83,7 +83,7 @@ class Tripwire:
 TRIPWIRE = Tripwire()
 
 
-class House:
+class Installation:
     """A metastore whose only root is its warehouse, and a folder outside that must stay untouched."""
 
     def __init__(self, database_url: str, folder: Path) -> None:
@@ -125,12 +125,12 @@ class House:
 
 
 @pytest.fixture
-def house(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
+def installation(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installation]:
     monkeypatch.setenv("HOME", str(tmp_path / "outside"))
-    house = House(database_url, tmp_path)
+    installation = Installation(database_url, tmp_path)
     monkeypatch.chdir(tmp_path / "outside")
-    yield house
-    house.application.close()
+    yield installation
+    installation.application.close()
 
 
 SPELLINGS = (
@@ -192,7 +192,7 @@ SPELLINGS = (
     "$HOME/t",
     "<warehouse>/broken/t",
 )
-"""Ways to leave the warehouse, or to make somebody believe so."""
+"""Ways to leave the warehouse, or to seem to leave it."""
 
 
 def spellings(warehouse: Path, outside: Path) -> list[str]:
@@ -201,7 +201,7 @@ def spellings(warehouse: Path, outside: Path) -> list[str]:
     return [re.sub("<(deep|up|warehouse|outside)>", lambda actual: known[actual[1]], text) for text in SPELLINGS]
 
 
-def taking(house: House, location: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def taking(installation: Installation, location: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Passes a location to all calls that take one."""
 
     def sd(places: str | None = location, value: str | None = None) -> StorageDescriptor:
@@ -224,21 +224,21 @@ def taking(house: House, location: str) -> Iterator[tuple[str, tuple[Any, ...]]]
     yield "add_partitions", ([part("p", "2", sd(None, location)), part("p", "3", sd(None, f"{location}/x"))],)
     yield "add_partition", (part("e", "1", sd()),)
     yield "alter_table", ("db", "plain", table("db", "plain", sd=sd()))
-    yield "alter_table", ("db", "plain", table("db", "plain", sd=sd(f"{house.warehouse}/db.db/plain", location)))
+    yield "alter_table", ("db", "plain", table("db", "plain", sd=sd(f"{installation.warehouse}/db.db/plain", location)))
     yield "alter_partition", ("db", "p", part("p", "0", sd()))
-    yield "alter_partition", ("db", "p", part("p", "0", sd(f"{house.warehouse}/db.db/p/ds=0", location)))
-    mine = f"{house.warehouse}/db.db/p/_versions/q"
+    yield "alter_partition", ("db", "p", part("p", "0", sd(f"{installation.warehouse}/db.db/p/ds=0", location)))
+    mine = f"{installation.warehouse}/db.db/p/_versions/q"
     renames = [Rename(location, mine), Rename(mine, location)]
-    yield "renew_write", (RenewWriteRequest(house.query_id, [location]),)
-    yield "renew_write", (RenewWriteRequest(house.query_id, None, [location]),)
-    yield "renew_write", (RenewWriteRequest(house.query_id, None, None, renames),)
+    yield "renew_write", (RenewWriteRequest(installation.query_id, [location]),)
+    yield "renew_write", (RenewWriteRequest(installation.query_id, None, [location]),)
+    yield "renew_write", (RenewWriteRequest(installation.query_id, None, None, renames),)
     for mode in (PublishMode.CREATE, PublishMode.OVERWRITE, PublishMode.APPEND):
         for entry in (
             PublishPartition(["0"], mode, location, []),
             PublishPartition(["4"], mode, mine, [SkewedLocation(["1"], location)], None, None, ["a"], [["1"]]),
         ):
-            yield "publish", (PublishRequest("db", "p", house.query_id, [entry]),)
-    yield "publish", (PublishRequest("db", "p", house.query_id, [], None, [location]),)
+            yield "publish", (PublishRequest("db", "p", installation.query_id, [entry]),)
+    yield "publish", (PublishRequest("db", "p", installation.query_id, [], None, [location]),)
     yield "undrop", (UndropRequest("db", "plain", None, None, location),)
     yield "undrop", (UndropRequest("db", "p", None, location),)
     yield "undrop", (UndropRequest(location),)
@@ -266,76 +266,87 @@ ACTING: tuple[tuple[str, tuple[Any, ...]], ...] = (
 
 
 @pytest.mark.slow
-def test_no_location_leads_outside(house: House) -> None:
-    before = outside(house)
-    with TRIPWIRE.around(house.warehouse):
-        list(house.outside.iterdir())
+def test_no_location_leads_outside(installation: Installation) -> None:
+    before = outside(installation)
+    with TRIPWIRE.around(installation.warehouse):
+        list(installation.outside.iterdir())
     assert len(TRIPWIRE.crossed) == 1, "it tells what is only listed"
-    for location in spellings(house.warehouse, house.outside):
+    for location in spellings(installation.warehouse, installation.outside):
         taken = False
-        with TRIPWIRE.around(house.warehouse):
-            for name, arguments in taking(house, location):
+        with TRIPWIRE.around(installation.warehouse):
+            for name, arguments in taking(installation, location):
                 with suppress(TException, TExceptionBase, MetastoreError):
-                    house(name, *arguments)
+                    installation(name, *arguments)
                     taken = True
             for name, arguments in ACTING if taken else ():
                 with suppress(TException, TExceptionBase, MetastoreError):
-                    house(name, *arguments)
+                    installation(name, *arguments)
         assert TRIPWIRE.crossed == [], location
-        assert outside(house) == before, location
+        assert outside(installation) == before, location
         if taken:
-            house.clear()
-            house.fill()
+            installation.clear()
+            installation.fill()
 
 
-def outside(house: House) -> list[str]:
-    return sorted(f"{path} {path.lstat().st_size}" for path in house.outside.rglob("*"))
+def outside(installation: Installation) -> list[str]:
+    return sorted(f"{path} {path.lstat().st_size}" for path in installation.outside.rglob("*"))
 
 
-SWAPPED: dict[str, tuple[Callable[[House, str], object], tuple[str, ...]]] = {
-    "create_table": (lambda house, db: house("create_table", table(db, "new")), ("intended", "made")),
-    "add_partition": (lambda house, db: house("add_partition", partition(db, "t", ["2"])), ("intended", "made")),
-    "truncate": (lambda house, db: house("truncate_table", db, "t", None), ("committed", "claimed", "put away")),
-    "drop_partition": (
-        lambda house, db: house("drop_partition", db, "t", ["1"], True),
+SWAPPED: dict[str, tuple[Callable[[Installation, str], object], tuple[str, ...]]] = {
+    "create_table": (lambda installation, db: installation("create_table", table(db, "new")), ("intended", "made")),
+    "add_partition": (
+        lambda installation, db: installation("add_partition", partition(db, "t", ["2"])),
+        ("intended", "made"),
+    ),
+    "truncate": (
+        lambda installation, db: installation("truncate_table", db, "t", None),
         ("committed", "claimed", "put away"),
     ),
-    "drop_table": (lambda house, db: house("drop_table", db, "t", True), ("committed", "claimed", "put away")),
-    "drop_database": (lambda house, db: house("drop_database", db, True, True), ("committed", "claimed")),
+    "drop_partition": (
+        lambda installation, db: installation("drop_partition", db, "t", ["1"], True),
+        ("committed", "claimed", "put away"),
+    ),
+    "drop_table": (
+        lambda installation, db: installation("drop_table", db, "t", True),
+        ("committed", "claimed", "put away"),
+    ),
+    "drop_database": (lambda installation, db: installation("drop_database", db, True, True), ("committed", "claimed")),
     "rename": (
-        lambda house, db: house("rename_partition", db, "t", ["1"], partition(db, "t", ["9"], sd=descriptor(None))),
+        lambda installation, db: installation(
+            "rename_partition", db, "t", ["1"], partition(db, "t", ["9"], sd=descriptor(None))
+        ),
         ("committed", "claimed"),
     ),
     "exchange": (
-        lambda house, db: house("exchange_partition", {"ds": "1"}, db, "t", db, "more"),
+        lambda installation, db: installation("exchange_partition", {"ds": "1"}, db, "t", db, "more"),
         ("committed", "claimed"),
     ),
-    "undrop": (lambda house, db: house("undrop", UndropRequest(db, "gone")), ("committed", "claimed")),
+    "undrop": (lambda installation, db: installation("undrop", UndropRequest(db, "gone")), ("committed", "claimed")),
 }
 
 
-def test_a_link_that_comes_between_two_steps_leads_nowhere(house: House) -> None:
+def test_a_link_that_comes_between_two_steps_leads_nowhere(installation: Installation) -> None:
     """A directory that was checked becomes a link to the outside before the operation."""
-    before = outside(house)
+    before = outside(installation)
     cases = [(name, step) for name, (_, steps) in SWAPPED.items() for step in steps]
     for number, (name, step) in enumerate(cases):
         db, swapped = f"s{number}", []
-        house("create_database", Database(db))
+        installation("create_database", Database(db))
         for each in ("t", "more", "gone"):
-            house("create_table", table(db, each, KEYS))
-            (house.warehouse / f"{db}.db" / each / "rows").write_text("rows")
-        house("add_partition", partition(db, "t", ["1"]))
-        house("drop_table", db, "gone", True)
+            installation("create_table", table(db, each, KEYS))
+            (installation.warehouse / f"{db}.db" / each / "rows").write_text("rows")
+        installation("add_partition", partition(db, "t", ["1"]))
+        installation("drop_table", db, "gone", True)
 
         def swap(told: str, db: str = db, step: str = step, swapped: list[str] = swapped) -> None:
             if told == step and not swapped:
                 swapped.append(told)
-                (house.warehouse / f"{db}.db").rename(house.warehouse.parent / f"was {db}")
-                (house.warehouse / f"{db}.db").symlink_to(house.outside)
+                (installation.warehouse / f"{db}.db").rename(installation.warehouse.parent / f"was {db}")
+                (installation.warehouse / f"{db}.db").symlink_to(installation.outside)
 
-        house.on_step = swap
+        installation.on_step = swap
         with suppress(TException, TExceptionBase, MetastoreError):
-            SWAPPED[name][0](house, db)
-        house.application.journal.recover()
+            SWAPPED[name][0](installation, db)
+        installation.application.journal.recover()
         assert swapped, (name, step)
-        assert outside(house) == before, (name, step)
+        assert outside(installation) == before, (name, step)

@@ -217,12 +217,12 @@ class LockMachine(RuleBasedStateMachine):
         self.model.drop(transaction=transaction)
 
     @invariant()
-    def what_is_shown_is_what_is_there(self) -> None:
+    def shown_locks_are_the_existing_ones(self) -> None:
         actual = {each.lockid: each.state == ACQUIRED for name in self.databases for each in shown(self.client, name)}
         assert actual == {held.number: held.granted for held in self.model.locks}
 
     @invariant()
-    def what_is_granted_does_not_conflict(self) -> None:
+    def granted_locks_do_not_conflict(self) -> None:
         granted = [held for held in self.model.locks if held.granted]
         for location, later in enumerate(granted):
             for earlier in granted[:location]:

@@ -1,4 +1,4 @@
-"""Two calls about the same objects wait for each other, at whichever statement the first one is: no deadlock occurs."""
+"""Two calls about the same objects wait for each other, at any statement of the first one: no deadlock occurs."""
 
 from __future__ import annotations
 

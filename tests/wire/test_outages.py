@@ -101,7 +101,7 @@ def test_serve_waits_for_its_database(database_url: str, proxied: Proxied, tmp_p
         assert process.wait(PATIENCE) == 0
 
 
-def test_serve_does_not_wait_for_what_no_time_mends(database_url: str, tmp_path: Path) -> None:
+def test_serve_does_not_wait_after_a_permanent_error(database_url: str, tmp_path: Path) -> None:
     name = database_url.rpartition("/")[2].partition("?")[0]
     with serving(database_url.replace(name, "no_such_database"), tmp_path) as process:
         assert process.stderr is not None

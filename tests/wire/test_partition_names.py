@@ -1,4 +1,4 @@
-"""Two servers on one database: whichever one changes partitions, both return the present names."""
+"""Two servers on one database: after a change by either one, both return the current names."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def folder(location: str) -> Path:
     return Path(location.removeprefix("file:"))
 
 
-def test_a_renamed_partition_moves_to_its_default_place_from_wherever_it_lay(hive_client: Any) -> None:
+def test_a_renamed_partition_moves_from_any_location_to_its_default_one(hive_client: Any) -> None:
     database, name = new_table(hive_client, KEYS)
     home = hive_client.get_table(database, name).sd.location
     for value, path in (("a", f"{home}/own"), ("b", f"{home}/shared"), ("c", f"{home}/shared/inside")):

@@ -88,7 +88,7 @@ def test_only_values_that_a_scan_would_read_are_returned(days: Any) -> None:
     texts=st.lists(st.sampled_from([*DAYS, *NUMBERS, *DATES, "", "never"]), max_size=6),
     negated=st.booleans(),
 )
-def test_texts_are_compared_as_texts_whatever_the_type(days: Any, column: int, texts: list[str], negated: bool) -> None:
+def test_texts_are_compared_as_texts_for_every_type(days: Any, column: int, texts: list[str], negated: bool) -> None:
     predicate = [PredicateNode(OPERATOR.TEXT_IN, KEYS[column][0], texts)]
     predicate += [PredicateNode(OPERATOR.NOT)] if negated else []
     assert planned(days, predicate) == sorted(row for row in ROWS if (row[column] in texts) is not negated)

@@ -265,7 +265,9 @@ def test_a_column_that_changed_its_type_prunes_no_directory(
     assert planned(metastore_client, skewed_table, [equal("n", "1")]) == {"1": ["/dest=1", "/dest=2", DEFAULT]}
 
 
-def test_dropping_takes_along_what_overwrites_and_appends_have_spread(metastore_client: Any, tmp_path: Any) -> None:
+def test_a_drop_removes_the_files_of_overwrites_and_appends_in_all_directories(
+    metastore_client: Any, tmp_path: Any
+) -> None:
     sd = descriptor(f"{tmp_path}/t", skewedInfo=skewed(["x"], [["1"]]), storedAsSubDirectories=True)
     table = new_table(metastore_client, [("month", "int")], sd=sd)
     root = f"file:{tmp_path}/t"

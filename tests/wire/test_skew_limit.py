@@ -1,4 +1,4 @@
-"""A table has at most as many skewed values as its parameter allows, whichever client declares them."""
+"""A table has at most as many skewed values as its parameter allows, from every client."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ def test_listings(hive_client: Any) -> None:
         by_filter("nonsense = 1")
 
 
-def test_alter_renames_and_moves_what_is_managed(hive_client: Any) -> None:
+def test_alter_renames_and_moves_managed_tables(hive_client: Any) -> None:
     database, name = new_table(hive_client, [("ds", "string")])
     hive_client.add_partition(partition(database, name, ["1"], sd=descriptor()))
     old = hive_client.get_table(database, name)

@@ -105,7 +105,7 @@ def test_concurrent_requests_get_different_write_ids(metastore_server: Server, d
     assert sorted(given) == list(range(1, 41))
 
 
-def test_readers_see_what_was_committed(hive_client: Any, db: str) -> None:
+def test_readers_see_committed_writes(hive_client: Any, db: str) -> None:
     committed, aborted, opened = hive_client.open_txns(OpenTxnRequest(3, "me", "here")).txn_ids
     allocate(hive_client, db, "t", committed, aborted, opened)
     before = snapshot_text(hive_client)

@@ -38,7 +38,7 @@ T = TypeVar("T")
 def parse_filter(text: str | None, *, fold_names: bool = True, keys: Iterable[str] = ()) -> Expression | None:
     """Parses a filter. Returns None for an empty filter, which matches everything.
 
-    `keys`: names that may be in the filter without backticks, whatever characters they have.
+    `keys`: names that may be in the filter without backticks, with any characters.
 
     Raises InvalidInputError "Error parsing partition filter: …" with the position of the error.
     """

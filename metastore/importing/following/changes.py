@@ -35,7 +35,7 @@ class Changes:
         databases: to read again; `cleared`: those that were dropped, so that all of their tables are compared.
         tables: whose own fields are read again.
         partitions: of tables; None for all.
-        statistics: of tables whose column statistics are read anew, with the partitions, and OWN for the table's own;
+        statistics: of tables whose column statistics are read again, with the partitions, and OWN for the table's own;
             None for all.
         has_others: functions, constraints, indexes, transactions or catalogs may have changed.
     """
@@ -49,7 +49,7 @@ class Changes:
 
     @property
     def names(self) -> set[TableName]:
-        """The tables of which something is read."""
+        """The tables whose fields, partitions or statistics are read again."""
         return {*self.tables, *self.partitions, *self.statistics}
 
     def of_table(self, name: TableName) -> Changes:

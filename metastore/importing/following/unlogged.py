@@ -56,7 +56,7 @@ def store_unlogged(
 def _clear(
     work: UnitOfWork, stage: Stage, names: Collection[DatabaseName], ids: Collection[int], objects: list[Any]
 ) -> None:
-    """Deletes the objects that those of a kind replace."""
+    """Deletes the existing objects of a kind, before the objects of the source replace them."""
     clears: Mapping[Stage, Callable[[], None]] = {
         Stage.FUNCTIONS: lambda: work.bulk_changes.delete_functions(ids),
         Stage.CONSTRAINTS: lambda: work.bulk_changes.delete_constraints(ids),

@@ -74,7 +74,7 @@ class Returner:
             try:
                 with self._store.transaction(audited=False) as beginning:
                     if not beginning.following.begin_return(state.id, self._runner):
-                        raise ConflictError(f"Another process is in the middle of a change of {self._name}")
+                        raise ConflictError(f"Another process is applying a change to {self._name}; try again")
                 yield
             finally:
                 work.following.unlock(-state.id)

@@ -103,7 +103,7 @@ class Source(Protocol):
         """Returns the current state of one table, or None if it does not exist."""
 
     def tables(self, names: Sequence[TableName]) -> dict[TableName, Table]:
-        """Returns those of the named tables that exist and can be read, as they are now."""
+        """Returns the current state of the named tables that exist and can be read."""
 
     def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
         """Yields the named partitions of a table that exist, or all of them."""

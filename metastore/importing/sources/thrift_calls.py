@@ -39,7 +39,7 @@ class ThriftCalls:
                 self._client: MetastoreClient = connect(address, timeout=_TIMEOUT)
                 self._client.check_reachable()
         except UnsupportedCallError as error:
-            raise ConfigurationError(f"{error}. Credentials come from METASTORE_CLIENT_USER and others") from None
+            raise ConfigurationError(f"{error}. Set the credentials, such as METASTORE_CLIENT_USER") from None
 
     def call(self, method: str, *arguments: Any) -> Any:
         """Calls a method. Raises NotFoundError, UnsupportedCallError (every other error), UnavailableError."""

@@ -111,7 +111,10 @@ class CompactionService(Service):
             _change(work, compaction, state=READY_FOR_CLEANING, worker=None)
 
     def mark_cleaned(self, compaction: int) -> None:
-        """Marks a compaction as succeeded: old files, and files of aborted transactions, are gone."""
+        """Marks a compaction as succeeded: old files, and files of aborted transactions, are gone.
+
+        Raises NotFoundError.
+        """
         with self._store.transaction() as work:
             ended = _end(work, compaction, SUCCEEDED)
             if ended.highest_write_id is not None:

@@ -173,9 +173,8 @@ class PartitionAlterService(ChangingService):
     ) -> Move | None:
         """Sets the location of a renamed partition and returns the move of its directory, if it moves.
 
-        As in Hive, the partition of a managed table moves to its default location, whatever the client sends. Unlike in
-        Hive, a directory elsewhere stays if other objects use it, if it is outside of the roots or in another file
-        system.
+        As in Hive, the partition of a managed table moves to its default location. Unlike in Hive, a directory
+        elsewhere stays if other objects use it, if it is outside of the roots or in another file system.
         """
         if old.name == new.name:
             return None

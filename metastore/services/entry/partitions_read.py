@@ -49,7 +49,7 @@ class PartitionReadService(Service):
     def select_by_names(
         self, table: TableName, names: Sequence[str], viewer: Viewer | None = None
     ) -> EncodedList[Partition]:
-        """Returns the partitions that exist, of these names."""
+        """Returns the named partitions. Names that do not exist are skipped."""
         with self._store.read() as work:
             reference, presented = _get_table(work, table, viewer)
             return presented(work.partitions.select_named(reference, names))

@@ -193,7 +193,8 @@ class RestorationService(FileService):
     def _changed(self, table_id: int | None, trashed: Trashed) -> set[str]:
         """Returns the locations of the table's partitions that were created or changed after the drop.
 
-        The drop is lost, so they were changed after the restore: what they contain now is right, even if it is nothing.
+        The drop is lost, so they were changed after the restore. Their present files are correct, even if there are
+        none.
         """
         if table_id is None:
             return set()

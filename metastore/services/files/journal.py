@@ -117,7 +117,7 @@ class Journal:
                 directories.created += self._warehouse.make_directories(canonical)
                 self._step("made")
                 yield directories
-        except Exception:  # whatever failed, the directories must not stay
+        except Exception:  # after any error, the directories must not stay
             if not self._undo(note_id, directories.created):
                 self._undone.append((note_id, directories.created))
             raise

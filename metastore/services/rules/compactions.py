@@ -20,13 +20,13 @@ def enqueue(work: UnitOfWork, table: TableName, request: CompactionRequest) -> C
     if request.type not in set(CompactionType):
         raise InvalidInputError(f"{request.type} is not a compaction type")
     partition = lower_case_columns(request.partitionname)
-    standing = work.compactions.find_equivalent(table, partition, work.write_ids.last(table))
-    if standing is None:
+    existing = work.compactions.find_equivalent(table, partition, work.write_ids.last(table))
+    if existing is None:
         number = work.compactions.request(table, partition, _columns(request))
         if number is not None:
             return CompactionResponse(number, INITIATED, accepted=True)
-        standing = work.compactions.find_equivalent(table, partition, 0)
-    state, number = (standing.state, standing.id) if standing else (INITIATED, None)
+        existing = work.compactions.find_equivalent(table, partition, 0)
+    state, number = (existing.state, existing.id) if existing else (INITIATED, None)
     text = f"Compaction is already scheduled with state='{state}' and id={number}"
     return CompactionResponse(_NO_COMPACTION, _REFUSED, accepted=False, errormessage=text)
 

@@ -65,7 +65,7 @@ class EmbeddedPostgres:
         if not make and not is_made(data_dir):
             raise ConfigurationError(
                 f"no database in {data_dir}: name its folder with --data-dir or METASTORE_DATA_DIR, or set "
-                f"--database-url; metastore serve  and  metastore db upgrade  create new databases"
+                f"--database-url; `metastore serve` and `metastore db upgrade` create new databases"
             )
         self._folder = _usable(data_dir) / "postgres"
         self._connections = max(_LEAST_CONNECTIONS, connections + _SPARE_CONNECTIONS)

@@ -1,9 +1,9 @@
-"""Finds out why PostgreSQL rejects connections: the SQLSTATEs, whatever the language of the server's messages.
+"""Finds out why PostgreSQL rejects connections: the SQLSTATEs, in any language of the server's messages.
 
 libpq reports a failed connection as text only, in the server's `lc_messages`. It includes the SQLSTATE when its error
 verbosity is raised, but that needs the connection object before the handshake begins. psycopg2 has it then only for
-asynchronous connections, and those cannot be used for ordinary queries. So after a failure one more, asynchronous,
-connection is attempted, for its error alone.
+asynchronous connections, and those cannot be used for ordinary queries. So after a failure, an asynchronous
+connection is attempted, only for its error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OUT_OF_CONNECTIONS: Final = "53300"
 _TEMPORARY: Final = ("53", "57P", "08")  # resources exhausted, starting up or shutting down, connection broken
 _VERBOSE: Final = 2  # libpq's PQERRORS_VERBOSE
 _STATE: Final = re.compile(r":\s+([0-9A-Z]{5}): ")  # "FATAL:  53300: sorry, …", where "FATAL" is translated
-_TIMEOUT: Final = 10.0  # seconds, unless connect_timeout says otherwise
+_TIMEOUT: Final = 10.0  # seconds, without connect_timeout
 
 
 def rejection_states(arguments: tuple[Any, ...], parameters: Mapping[str, Any]) -> frozenset[str] | None:
@@ -62,4 +62,4 @@ def is_temporary(states: frozenset[str] | None) -> bool:
 @cache
 def _libpq() -> Any:
     """Returns the libpq that psycopg2 is linked to: its functions are found through psycopg2's own library."""
-    return ctypes.CDLL(psycopg2._psycopg.__file__)  # noqa: SLF001 - its file is not to be had otherwise
+    return ctypes.CDLL(psycopg2._psycopg.__file__)  # noqa: SLF001 - no public attribute has its path

@@ -125,7 +125,7 @@ NARROWED: Final = f"""({HAS_DENIED_COLUMN} OR (
     EXISTS (SELECT FROM ({_OF_TABLE}) AS g(privilege) WHERE g.privilege LIKE '{OF_COLUMN}%')
     AND NOT EXISTS (SELECT FROM ({_KEPT_ON_TABLE}) AS k WHERE NOT k.is_column)
 ))"""  # noqa: S608 - constants
-"""Visible tables of which the caller does not see all columns."""
+"""Visible tables with columns that are hidden from the caller."""
 
 DATABASES: Final = f"""(d.id IS NOT NULL AND NOT {_ALL_DENIED.format(on=_ON_DATABASE)}
     AND ({{within}} OR EXISTS ({_KEPT.format(held=_HELD_ON_DATABASE, on=_ON_DATABASE)})))"""

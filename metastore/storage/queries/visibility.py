@@ -20,7 +20,7 @@ WHOLE: Final = f"""(
 owner. Without rules and privileges on columns, dropped objects are, too."""
 
 OPEN: Final = f"({WHOLE} OR {IS_OF_PUBLIC})"
-"""Databases `d` that the caller sees, whatever their tables."""
+"""Databases `d` that the caller sees, regardless of their tables."""
 
 WITHIN: Final = f"""(
     EXISTS (SELECT FROM tables AS t WHERE t.database_id = d.id AND t.owner = ANY (cast(:owners AS text[]))

@@ -1,4 +1,4 @@
-"""Queries for authorization. Each method is one statement, whatever the number of objects."""
+"""Queries for authorization. Each method is one statement, regardless of the number of objects."""
 
 from __future__ import annotations
 

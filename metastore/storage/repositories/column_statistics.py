@@ -1,4 +1,4 @@
-"""Column statistics of tables and partitions. Each method is one statement, whatever their number."""
+"""Column statistics of tables and partitions. Each method is one statement, regardless of their number."""
 
 from __future__ import annotations
 

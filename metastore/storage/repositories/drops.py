@@ -1,6 +1,6 @@
 """Dropped, truncated and overwritten objects that can be restored until their retention ends (schema.drops).
 
-Every method is a constant number of statements, whatever the number of partitions.
+Every method is a constant number of statements, regardless of the number of partitions.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class IssuedTokens(Repository):
         return IssuedToken._make((*row[:4], int(row[4]), row[5])) if row else None
 
     def alive(self, identifiers: Collection[bytes]) -> set[bytes]:
-        """Returns those of the identifiers whose tokens exist and have not expired."""
+        """Returns the identifiers whose tokens exist and have not expired."""
         table = issued_tokens.c
         query = select(table.identifier).where(table.identifier.in_(identifiers), table.expires_at > func.now())
         return {bytes(identifier) for identifier in self._connection.execute(query).scalars()}

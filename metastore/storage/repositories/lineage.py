@@ -20,7 +20,7 @@ _EVENT_GAP: Final = 1_000_000
 """Number of event ids that a restore skips: more than a database can lose since the witness was last written."""
 
 _ID_GAP: Final = 1_000_000_000
-"""Ids that a restore skips, of 2**52: those of lost objects do not recur for readers of the schema `hive`."""
+"""Number of ids, of 2**52, that a restore skips: readers of the schema `hive` must not see lost ids again."""
 
 _SKIP_IDS: Final = text("""
     SELECT setval(sequence, nextval(sequence) + :gap)

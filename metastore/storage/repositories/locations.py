@@ -23,7 +23,7 @@ class Use(NamedTuple):
 
 UNUSED: Final = Use(itself=False, below=False)
 
-# "0" is the character after "/": what is between them starts with the location and a slash. Indexes contain only the
+# "0" is the character after "/": texts between them start with the location and a slash. Indexes contain only the
 # beginnings of locations (schema.base.indexed_location), so the conditions compare both.
 _ITSELF = """EXISTS (SELECT FROM {table} AS r WHERE left(r.location, {length}) = left(wanted.spelling, {length})
     AND r.location COLLATE "C" = wanted.spelling{also})"""

@@ -11,7 +11,7 @@ from metastore.domain.transactions import ABORTED
 from metastore.storage.queries.repository import Repository
 
 _TRANSACTION_GAP: Final = 1_000_000
-"""Ids that a restore skips: more transactions than a database loses. Their clients must not meet those of others."""
+"""Number of ids that a restore skips: more than the lost transactions, so that no lost id is assigned again."""
 
 _COUNTED: Final = text("""
     SELECT t.id AS table_id, c.catalog, c.database, c.table_name, c.last FROM write_id_counters AS c
@@ -66,7 +66,7 @@ class LostWrites(Repository):
         return [CountedTable._make(row) for row in self._connection.execute(_COUNTED)]
 
     def abort(self, lost: Sequence[tuple[CountedTable, int]], operation: int) -> None:
-        """Makes the write ids after `last` of each table, up to the given one, those of aborted transactions.
+        """Marks the write ids after `last` of each table, up to the given one, as aborted.
 
         Readers then skip their rows, and no transaction gets them again. Ids of transactions continue after a gap.
         """

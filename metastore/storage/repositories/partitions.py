@@ -80,9 +80,7 @@ class Partitions:
         ]
 
     def select_scan(self, table: TableRef, condition: Condition | None) -> tuple[list[ScanRow], VisibleWrites]:
-        """Reads the fields of partitions that a scan needs: only their own fields, and the visible writes at the same
-        moment.
-        """
+        """Reads the own fields of partitions, for a scan, and the writes that are visible in the same snapshot."""
         query = _query(_SCAN, _chosen(table, condition), values=(table.id, table.id))
         joined, packed, last, open_writes = binary_row(self._connection, query)
         numbers = integer_rows(packed, 3)
@@ -143,7 +141,7 @@ def named(names: Sequence[str]) -> Condition:
 
 
 def identified(ids: Iterable[int]) -> Condition:
-    """Returns the condition for partitions of these ids, whatever their present names."""
+    """Returns the condition for partitions of these ids, regardless of their current names."""
     return Sql("partitions.id = ANY (cast(%s AS bigint[]))", (number_array_literal(ids),))
 
 

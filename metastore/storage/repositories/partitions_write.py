@@ -1,4 +1,4 @@
-"""Writing partitions. Each method is a constant number of statements, whatever the number of partitions.
+"""Writing partitions. Each method is a constant number of statements, regardless of the number of partitions.
 
 Rows travel as one value for each column, which PostgreSQL unnests. The callers hold a lock on the table
 (`Tables.find`).

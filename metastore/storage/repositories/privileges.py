@@ -1,4 +1,4 @@
-"""Privileges. Each method is a constant number of statements, whatever the number of privileges."""
+"""Privileges. Each method is a constant number of statements, regardless of the number of privileges."""
 
 from __future__ import annotations
 

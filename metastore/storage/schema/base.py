@@ -18,7 +18,7 @@ metadata = MetaData(
     }
 )
 
-# Names and sort keys are compared byte by byte, as Hive sorts its listings, whatever the locale of the database.
+# Names and sort keys are compared byte by byte, as Hive sorts its listings, in every locale of the database.
 Name = Text(collation="C")
 Texts = ARRAY(Text)
 SortKeys = ARRAY(Text(collation="C"))

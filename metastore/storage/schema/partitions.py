@@ -43,7 +43,7 @@ partitions = Table(
 # never gets a version that the old one had.
 VERSION_BITS = 24
 
-# Equality and range conditions on one of the first keys use these indexes, whatever the key's type. Tables with fewer
+# Equality and range conditions on one of the first keys use these indexes, for every type of key. Tables with fewer
 # keys have no entries in the others.
 INDEXED_KEYS = 3
 for position in range(1, INDEXED_KEYS + 1):

@@ -198,7 +198,7 @@ async def _wait(done: Future[Identity]) -> None:
     waiting = asyncio.wrap_future(done)
     finished, _ = await asyncio.wait({waiting}, timeout=_LOGIN_TIMEOUT)
     if not finished:
-        raise AuthenticationFailedError("Too many logins wait for the check of their password; try again")
+        raise AuthenticationFailedError("Too many logins are waiting for a password check; try again")
     waiting.exception()
 
 

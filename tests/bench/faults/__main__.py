@@ -22,14 +22,14 @@ from thrift.Thrift import TException
 from metastore.errors import MetastoreError
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
-from tests.bench.faults.commits import Swallower
-from tests.bench.faults.house import Bucket, LocalDisk, RunningHouse
+from tests.bench.faults.commits import CommitDroppingProxy
+from tests.bench.faults.installation import Bucket, LocalDisk, RunningInstallation
 from tests.bench.faults.server import FAULTS
 from tests.fixtures import server as servers
 from tests.fixtures.server import running
 from tests.wire import test_file_races as races
 from tests.wire import test_lock_order as lock_order
-from tests.wire.test_file_faults import ALL, CALLS, LEFT, House, published
+from tests.wire.test_file_faults import ALL, CALLS, LEFT, Installation, published
 from tests.wire.test_undrop_faults import DROPS
 from thrift_idl.gen.hive_metastore.ttypes import Database, DropPartitionsRequest, RequestPartsSpec
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CleanRequest, UndropRequest
@@ -42,23 +42,23 @@ class Case(NamedTuple):
     """A call, its preparation, and the rows that exist after it."""
 
     name: str
-    before: Callable[[House], object]
-    call: Callable[[House], object]
+    before: Callable[[Installation], object]
+    call: Callable[[Installation], object]
     left: Set[str]
 
 
-def undropping(wanted: UndropRequest) -> Callable[[House], object]:
-    return lambda house: house.call("undrop", wanted)
+def undropping(wanted: UndropRequest) -> Callable[[Installation], object]:
+    return lambda installation: installation.call("undrop", wanted)
 
 
-MORE: dict[str, tuple[Callable[[House], object], UndropRequest]] = {
+MORE: dict[str, tuple[Callable[[Installation], object], UndropRequest]] = {
     "overwriting": (published, UndropRequest("db", "days", None, "ds=1")),
     "table, by another name": (
-        lambda house: house.call("drop_table", "db", "days", True),
+        lambda installation: installation.call("drop_table", "db", "days", True),
         UndropRequest("db", "days", None, None, "weeks"),
     ),
     "partitions": (
-        lambda house: house.call(
+        lambda installation: installation.call(
             "drop_partitions_req", DropPartitionsRequest("db", "days", RequestPartsSpec(names=["ds=1", "ds=2"]))
         ),
         UndropRequest("db", "days"),
@@ -112,9 +112,11 @@ def bucket() -> Iterator[Any]:
 
 
 @contextmanager
-def house(s3: bool, undrop: str, *, swallows: bool = False) -> Iterator[tuple[RunningHouse, Path, Swallower | None]]:
-    """Yields a house, the file that names the step at which the server dies, and, if requested, a proxy that drops
-    COMMITs or their replies.
+def installation(
+    s3: bool, undrop: str, *, drops_commits: bool = False
+) -> Iterator[tuple[RunningInstallation, Path, CommitDroppingProxy | None]]:
+    """Yields an installation, the file that names the step at which the server dies, and, if requested, a proxy that
+    drops COMMITs or their replies.
     """
     with ExitStack() as stack:
         url, folder = stack.enter_context(database())
@@ -122,9 +124,9 @@ def house(s3: bool, undrop: str, *, swallows: bool = False) -> Iterator[tuple[Ru
         if s3:
             disk = Bucket("s3a://bucket/w", stack.enter_context(bucket()))
         control = folder / "control"
-        swallower = Swallower(url) if swallows else None
-        stack.enter_context(patch.dict(os.environ, {} if swallows else {FAULTS: str(control)}))
-        program = "metastore.cli" if swallows else "tests.bench.faults.server"
+        proxy = CommitDroppingProxy(url) if drops_commits else None
+        stack.enter_context(patch.dict(os.environ, {} if drops_commits else {FAULTS: str(control)}))
+        program = "metastore.cli" if drops_commits else "tests.bench.faults.server"
         stack.enter_context(patch.object(servers, "PROGRAM", program))
         options = (
             "--warehouse",
@@ -136,11 +138,11 @@ def house(s3: bool, undrop: str, *, swallows: bool = False) -> Iterator[tuple[Ru
             "--log-level",
             "ERROR",
         )
-        server = stack.enter_context(running(swallower.url if swallower else url, folder, *options))
-        yield RunningHouse(server.port, url, disk), control, swallower
+        server = stack.enter_context(running(proxy.url if proxy else url, folder, *options))
+        yield RunningInstallation(server.port, url, disk), control, proxy
 
 
-def attempted(one: RunningHouse, case: Case, tally: Counter[str]) -> None:
+def attempt(one: RunningInstallation, case: Case, tally: Counter[str]) -> None:
     """Makes the call, and counts answers other than the expected one."""
     try:
         case.call(one)
@@ -148,14 +150,14 @@ def attempted(one: RunningHouse, case: Case, tally: Counter[str]) -> None:
         tally[f"{case.name}: {type(error).__name__}"] += 1
 
 
-def looked(one: RunningHouse, case: Case, at: str) -> list[str]:
+def examine(one: RunningInstallation, case: Case, at: str) -> list[str]:
     """Returns the errors that are found after all operations have finished."""
     one.settled()
     one.call("clean", CleanRequest(graceMillis=0))
     return [f"{case.name}, {at}: {text}" for text in one.wrong(case.left)]
 
 
-def told(kind: str, cases: int, tally: Counter[str], wrong: list[str]) -> None:
+def report(kind: str, cases: int, tally: Counter[str], wrong: list[str]) -> None:
     click.echo(f"{kind}: {cases} cases, {len(wrong)} wrong; errors answered: {dict(tally)}")
     for line in wrong:
         click.echo(f"  {line}")
@@ -167,51 +169,51 @@ def main() -> None:
 
 
 @main.command("kills")
-@click.option("--s3", is_flag=True, help="On objects instead of local files.")
-@click.option("--only", multiple=True, help="Of the calls whose names begin so.")
+@click.option("--s3", is_flag=True, help="Use an object store instead of local files.")
+@click.option("--only", multiple=True, help="Only calls whose names begin with this text.")
 def kills(s3: bool, only: tuple[str, ...]) -> None:
     """Kills a worker (-9) at every step of every call and undrop. The client then repeats its call."""
     tally: Counter[str] = Counter()
     wrong: list[str] = []
     cases = 0
     for undrop, those in chosen(only).items():
-        with house(s3, undrop) as (one, control, _):
+        with installation(s3, undrop) as (one, control, _):
             for case, step in product(those, STEPS):
                 case.before(one)
                 control.write_text(step)
                 before = one.broken
-                attempted(one, case, tally)
+                attempt(one, case, tally)
                 control.unlink(missing_ok=True)
                 if one.broken > before:
                     cases += 1
-                    wrong += looked(one, case, step)
+                    wrong += examine(one, case, step)
                 one.renewed()
                 click.echo(f"{case.name}, {step}: {cases} cases so far, {len(wrong)} wrong", err=True)
-    told(f"killed workers{' on S3' if s3 else ''}", cases, tally, wrong)
+    report(f"killed workers{' on S3' if s3 else ''}", cases, tally, wrong)
     sys.exit(bool(wrong))
 
 
 @main.command("commits")
-@click.option("--s3", is_flag=True, help="On objects instead of local files.")
-@click.option("--only", multiple=True, help="Of the calls whose names begin so.")
+@click.option("--s3", is_flag=True, help="Use an object store instead of local files.")
+@click.option("--only", multiple=True, help="Only calls whose names begin with this text.")
 def commits(s3: bool, only: tuple[str, ...]) -> None:
     """Drops the nth COMMIT of each call, or its reply, in a proxy in front of PostgreSQL, and closes the connection."""
     tally: Counter[str] = Counter()
     wrong: list[str] = []
     cases = 0
     for undrop, those in chosen(only).items():
-        with house(s3, undrop, swallows=True) as (one, _, swallower):
-            assert swallower
+        with installation(s3, undrop, drops_commits=True) as (one, _, proxy):
+            assert proxy
             for case, number, arrives in product(those, range(1, COMMITS + 1), (True, False)):
                 case.before(one)
-                swallower.arm(number, arrives=arrives)
-                attempted(one, case, tally)
-                cases += swallower.disarm()
+                proxy.arm(number, arrives=arrives)
+                attempt(one, case, tally)
+                cases += proxy.disarm()
                 at = f"{'answer to ' if arrives else ''}commit {number}"
-                wrong += looked(one, case, at)
+                wrong += examine(one, case, at)
                 one.renewed()
                 click.echo(f"{case.name}, {at}: {cases} cases so far, {len(wrong)} wrong", err=True)
-    told(f"swallowed commits{' on S3' if s3 else ''}", cases, tally, wrong)
+    report(f"dropped commits{' on S3' if s3 else ''}", cases, tally, wrong)
     sys.exit(bool(wrong))
 
 
@@ -260,9 +262,9 @@ def race(rounds: int, undrop: str, only: tuple[str, ...]) -> None:
 
 @main.command("locks")
 @click.option("--undrop", default=0.0, show_default=True, help="Seconds for which drops can be taken back.")
-@click.option("--only", multiple=True, help="Of the calls whose names begin so.")
+@click.option("--only", multiple=True, help="Only calls whose names begin with this text.")
 def locks(undrop: float, only: tuple[str, ...]) -> None:
-    """Runs each call beside each other one, stopped after each of its statements. No call may report a deadlock."""
+    """Runs each call while another one is stopped after each of its statements. No call may report a deadlock."""
     rounds, wrong = 0, list[str]()
     with database() as (url, folder), closing(lock_order.Two(url, folder, undrop)) as two:
         calls = {name: call for name, call in lock_order.CALLS.items() if name.startswith(only or "")}
@@ -271,7 +273,7 @@ def locks(undrop: float, only: tuple[str, ...]) -> None:
                 rounds += 1
                 wrong += [f"{one} beside {other}: {error}" for error in conflicts]
             click.echo(f"{one} beside {other}: {rounds} rounds so far, {len(wrong)} wrong", err=True)
-    told("locks", rounds, Counter(), wrong)
+    report("locks", rounds, Counter(), wrong)
     sys.exit(bool(wrong))
 
 

@@ -12,7 +12,7 @@ from tests.fixtures.proxy import Proxy
 _BY_ITSELF = ASYNCHRONOUS_COMMIT.encode()
 
 
-class Swallower(Proxy):
+class CommitDroppingProxy(Proxy):
     """Counts the commits of all connections."""
 
     def __init__(self, database_url: str) -> None:

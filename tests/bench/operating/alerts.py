@@ -115,7 +115,7 @@ def rehearsal(*options: str) -> Iterator[Rehearsal]:
 
 @contextmanager
 def _busy(here: Rehearsal, clients: int, deed: Callable[[Any, int], object]) -> Iterator[None]:
-    """Runs clients that repeat a call, whatever its reply."""
+    """Runs clients that repeat a call after any reply."""
     ended = threading.Event()
 
     def run(number: int) -> None:
@@ -136,7 +136,7 @@ def _busy(here: Rehearsal, clients: int, deed: Callable[[Any, int], object]) -> 
 
 
 def file_operations_fail() -> tuple[set[str], str]:
-    """A file lies where the trash should be."""
+    """A file is at the path of the trash."""
     with rehearsal() as here, connected(here.server) as client:
         database, name = new_table(client)
         (here.home / "warehouse" / ".metastore_trash").write_text("")
@@ -209,7 +209,7 @@ def unreconciled() -> tuple[set[str], str]:
     """The database has lost commits."""
     with rehearsal() as here, connected(here.server) as client:
         client.create_database(Database("db"))
-        time.sleep(12)  # the witness is written
+        time.sleep(12)  # the server writes the state of the catalog to the warehouse
         execute(here.database_url, "UPDATE notification_sequence SET last_event_id = 0")
         time.sleep(12)
         here.sample()

@@ -1,4 +1,4 @@
-"""A soak test: mixed load, first alone and then beside hostile clients. Measures latencies and memory."""
+"""A soak test: mixed load, first alone and then with hostile clients. Measures latencies and memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LOOK: Final = 0.1
 
 @dataclass
 class Figures:
-    """Milliseconds of each call, alone and beside hostile clients; memory of the largest worker; errors."""
+    """Milliseconds of each call, alone and with hostile clients; memory of the largest worker; errors."""
 
     alone: list[float] = field(default_factory=list)
     beside: list[float] = field(default_factory=list)

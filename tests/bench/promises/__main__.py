@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from tests.bench.promises import credentials, logins, objects, pages, rules, writes
-from tests.bench.promises.house import PROMISES, House, house
+from tests.bench.promises.installation import PROMISES, Installation, installation
 
 AREAS = (credentials, logins, objects, pages, rules, writes)
 
@@ -24,13 +24,13 @@ def main(only: str) -> None:
     chosen = {text: check for text, check in PROMISES.items() if only.lower() in text.lower()}
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # PostgreSQL may run as another user
-        with house(Path(folder)) as actual_house:
-            broken = [text for text in chosen if not _holds(actual_house, text)]
+        with installation(Path(folder)) as actual:
+            broken = [text for text in chosen if not _holds(actual, text)]
     click.echo(f"{len(chosen) - len(broken)} of {len(chosen)} promises hold, in {len(AREAS)} areas")
     sys.exit(1 if broken else 0)
 
 
-def _holds(actual: House, text: str) -> bool:
+def _holds(actual: Installation, text: str) -> bool:
     try:
         PROMISES[text](actual)
     except Exception as error:  # noqa: BLE001 - the others are checked, too

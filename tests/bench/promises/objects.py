@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from tests.bench.promises.house import House, fails, promise
+from tests.bench.promises.installation import Installation, fails, promise
 from tests.wire.authorization.granting import bag, grant, on_database, on_table, revoke
 from tests.wire.builders import columns, partition, table
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -22,8 +22,8 @@ from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest, ScanReq
 
 
 @promise("Hidden databases and tables are in no listing")
-def _(house: House) -> None:
-    bob, eve = house.methods("bob"), house.methods("eve")
+def _(installation: Installation) -> None:
+    bob, eve = installation.methods("bob"), installation.methods("eve")
     assert "secret" not in bob.get_all_databases()
     assert bob.get_all_tables("sales") == ["shown"]
     assert bob.get_tables("s*", "*") in ([], ["shown"])
@@ -33,8 +33,8 @@ def _(house: House) -> None:
 
 
 @promise("A hidden table is reported as a missing one, by every way to read it")
-def _(house: House) -> None:
-    bob = house.methods("bob")
+def _(installation: Installation) -> None:
+    bob = installation.methods("bob")
     calls: list[Any] = [
         lambda name: bob.get_table("sales", name),
         lambda name: bob.get_table_req(GetTableRequest("sales", name)),
@@ -50,8 +50,8 @@ def _(house: House) -> None:
 
 
 @promise("Events of hidden objects keep their numbers and tell nothing")
-def _(house: House) -> None:
-    events = house.methods("bob").get_next_notification(NotificationEventRequest(0, 1000)).events
+def _(installation: Installation) -> None:
+    events = installation.methods("bob").get_next_notification(NotificationEventRequest(0, 1000)).events
     assert "vault" not in repr(events)
     assert "hidden" not in repr(events)
     numbers = [event.eventId for event in events]
@@ -59,8 +59,8 @@ def _(house: House) -> None:
 
 
 @promise("A reader cannot write, alter or drop")
-def _(house: House) -> None:
-    bob, text = house.methods("bob"), "Permission denied: user [bob] does not have ["
+def _(installation: Installation) -> None:
+    bob, text = installation.methods("bob"), "Permission denied: user [bob] does not have ["
     changed = bob.get_table("sales", "shown")
     fails(lambda: bob.drop_table("sales", "shown", False), f"{text}DROP")
     fails(lambda: bob.alter_table("sales", "shown", changed), f"{text}ALTER")
@@ -70,8 +70,8 @@ def _(house: House) -> None:
 
 
 @promise("A writer cannot alter or drop")
-def _(house: House) -> None:
-    carol = house.methods("carol")
+def _(installation: Installation) -> None:
+    carol = installation.methods("carol")
     carol.add_partition(partition("sales", "shown", ["7"]))
     fails(lambda: carol.drop_table("sales", "shown", False), "[DROP]")
     renamed = carol.get_table("sales", "shown")
@@ -80,23 +80,23 @@ def _(house: House) -> None:
 
 
 @promise("A new object belongs to its creator, whatever the client writes")
-def _(house: House) -> None:
-    house.methods("carol").create_table(table("mine", "carols", owner="root"))
-    assert house.methods("root").get_table("mine", "carols").owner == "carol"
+def _(installation: Installation) -> None:
+    installation.methods("carol").create_table(table("mine", "carols", owner="root"))
+    assert installation.methods("root").get_table("mine", "carols").owner == "carol"
 
 
 @promise("Only owners change the owner")
-def _(house: House) -> None:
-    grant(house.methods("alice"), on_table("sales", "shown"), "ALTER", "carol")
-    taken = house.methods("carol").get_table("sales", "shown")
+def _(installation: Installation) -> None:
+    grant(installation.methods("alice"), on_table("sales", "shown"), "ALTER", "carol")
+    taken = installation.methods("carol").get_table("sales", "shown")
     taken.owner = "carol"
-    fails(lambda: house.methods("carol").alter_table("sales", "shown", taken), "[OWNERSHIP]")
-    revoke(house.methods("alice"), on_table("sales", "shown"), "ALTER", "carol")
+    fails(lambda: installation.methods("carol").alter_table("sales", "shown", taken), "[OWNERSHIP]")
+    revoke(installation.methods("alice"), on_table("sales", "shown"), "ALTER", "carol")
 
 
 @promise("Nobody grants what he does not own or may not grant")
-def _(house: House) -> None:
-    bob = house.methods("bob")
+def _(installation: Installation) -> None:
+    bob = installation.methods("bob")
     fails(lambda: bob.grant_privileges(bag(on_table("sales", "shown"), "SELECT", "eve")), "GRANT OPTION")
     fails(lambda: bob.grant_privileges(bag(on_database("sales"), "ALL", "bob")), "GRANT OPTION")
     fails(lambda: bob.grant_role("admin", "bob", PrincipalType.USER, "bob", PrincipalType.USER, True))
@@ -104,8 +104,8 @@ def _(house: House) -> None:
 
 
 @promise("A revoked right is gone at once, on every worker")
-def _(house: House) -> None:
-    alice, clients = house.methods("alice"), [house.login("eve", "eve") for _ in range(8)]
+def _(installation: Installation) -> None:
+    alice, clients = installation.methods("alice"), [installation.login("eve", "eve") for _ in range(8)]
     grant(alice, on_table("sales", "hidden"), "SELECT", "eve")
     assert {client.methods.get_table("sales", "hidden").tableName for client in clients} == {"hidden"}
     revoke(alice, on_table("sales", "hidden"), "SELECT", "eve")
@@ -115,8 +115,8 @@ def _(house: House) -> None:
 
 
 @promise("Only administrators change catalogs, read tokens and keys, and run compactions")
-def _(house: House) -> None:
-    alice = house.methods("alice")
+def _(installation: Installation) -> None:
+    alice = installation.methods("alice")
     fails(lambda: alice.create_catalog(CreateCatalogRequest(Catalog("own", "", "file:/w/own"))), "ADMIN")
     fails(lambda: alice.get_master_keys())
     fails(lambda: alice.get_all_token_identifiers())
@@ -124,18 +124,18 @@ def _(house: House) -> None:
 
 
 @promise("Secrets in parameters are shown to the owner only")
-def _(house: House) -> None:
-    shown = [house.methods(user).get_table("sales", "shown").parameters for user in ("bob", "alice")]
+def _(installation: Installation) -> None:
+    shown = [installation.methods(user).get_table("sales", "shown").parameters for user in ("bob", "alice")]
     assert [parameters["fs.s3a.secret.key"] for parameters in shown] == ["***", "sesame"]
-    table_names_by_filter = house.methods("bob").get_table_names_by_filter(
+    table_names_by_filter = installation.methods("bob").get_table_names_by_filter(
         "sales", 'hive_filter_field_params__x = "sesame"', -1
     )
     assert table_names_by_filter == []
 
 
 @promise("A location outside the own table needs LOCATION, in every field and property")
-def _(house: House) -> None:
-    bob, theirs = house.methods("bob"), house.location("hidden")
+def _(installation: Installation) -> None:
+    bob, theirs = installation.methods("bob"), installation.location("hidden")
     for name in ("location", "path", "metadata_location", "avro.schema.url", "write.data.path", "external.location"):
         for holder in ("table", "storage", "serde"):
             fails(lambda name=name, holder=holder: bob.create_table(_at(name, holder, theirs)), "[LOCATION]")
@@ -159,26 +159,26 @@ def _at(name: str, holder: str, location: str) -> Any:
 
 
 @promise("A reader cannot make a table that blocks its base")
-def _(house: House) -> None:
+def _(installation: Installation) -> None:
     request = CreateDependentTableRequest("mine", "d", columns(("ds", "")), "sales", "shown")
-    fails(lambda: house.methods("bob").create_dependent_table(request), "[ALTER]")
+    fails(lambda: installation.methods("bob").create_dependent_table(request), "[ALTER]")
 
 
 @promise("CREATE does not bring back what others dropped")
-def _(house: House) -> None:
-    house.methods("bob").create_table(table("mine", "dropped"))
-    house.methods("bob").drop_table("mine", "dropped", False)
+def _(installation: Installation) -> None:
+    installation.methods("bob").create_table(table("mine", "dropped"))
+    installation.methods("bob").drop_table("mine", "dropped", False)
     for name in (None, "taken"):
-        fails(lambda name=name: house.methods("carol").undrop(UndropRequest("mine", "dropped", newName=name)))
+        fails(lambda name=name: installation.methods("carol").undrop(UndropRequest("mine", "dropped", newName=name)))
 
 
 @promise("A cascading drop needs DROP on everything that depends on the table")
-def _(house: House) -> None:
+def _(installation: Installation) -> None:
     request = CreateDependentTableRequest("secret", "dependent", columns(("ds", "")), "sales", "shown")
-    house.methods("alice").create_dependent_table(request)
-    grant(house.methods("alice"), on_table("sales", "shown"), "DROP", "carol")
+    installation.methods("alice").create_dependent_table(request)
+    grant(installation.methods("alice"), on_table("sales", "shown"), "DROP", "carol")
     context = EnvironmentContext({"CASCADE": "true"})
-    drop = house.methods("carol").drop_table_with_environment_context
+    drop = installation.methods("carol").drop_table_with_environment_context
     told = fails(lambda: drop("sales", "shown", False, context), "[DROP]")
     assert "secret" not in told
-    revoke(house.methods("alice"), on_table("sales", "shown"), "DROP", "carol")
+    revoke(installation.methods("alice"), on_table("sales", "shown"), "DROP", "carol")

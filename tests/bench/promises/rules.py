@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.bench.promises.house import House, fails, promise
+from tests.bench.promises.installation import Installation, fails, promise
 from tests.wire.authorization.granting import everywhere, grant, on_column, on_table, revoke
 from tests.wire.statistics import longs, of_table
 from thrift_idl.gen.hive_metastore.ttypes import HeartbeatTxnRangeRequest, OpenTxnRequest, Role, TableStatsRequest
@@ -10,8 +10,8 @@ from thrift_idl.gen.metastore.ttypes import PredicateNode, PredicateOperator, Sc
 
 
 @promise("A deny takes back what a grant, a wildcard or ownership gives, at once")
-def _(house: House) -> None:
-    sam, bob, alice = (house.methods(user) for user in ("sam", "bob", "alice"))
+def _(installation: Installation) -> None:
+    sam, bob, alice = (installation.methods(user) for user in ("sam", "bob", "alice"))
     grant(sam, everywhere("secret.va*"), "SELECT", "bob")
     assert bob.get_all_tables("secret") == ["vault"]
     grant(sam, everywhere("secret.vault"), "DENY SELECT", "bob")
@@ -26,8 +26,8 @@ def _(house: House) -> None:
 
 
 @promise("A rename does not free a table from a deny")
-def _(house: House) -> None:
-    sam, alice = house.methods("sam"), house.methods("alice")
+def _(installation: Installation) -> None:
+    sam, alice = installation.methods("sam"), installation.methods("alice")
     grant(sam, everywhere("sales.hidden"), "DENY SELECT", "eve")
     renamed = alice.get_table("sales", "hidden")
     renamed.tableName = "harmless"
@@ -36,10 +36,10 @@ def _(house: House) -> None:
 
 
 @promise("Only administrators of security write rules and roles, and not for themselves")
-def _(house: House) -> None:
-    sam = house.methods("sam")
+def _(installation: Installation) -> None:
+    sam = installation.methods("sam")
     for user in ("alice", "dana"):
-        methods = house.methods(user)
+        methods = installation.methods(user)
         fails(lambda methods=methods: grant(methods, everywhere("sales.*"), "DENY SELECT", "bob"), "GRANT OPTION")
         fails(lambda methods=methods: methods.create_role(Role("mighty")), "ADMIN")
     fails(lambda: grant(sam, on_table("sales", "hidden"), "SELECT", "sam"), "GRANT OPTION")
@@ -48,8 +48,8 @@ def _(house: House) -> None:
 
 
 @promise("Administrators of data change objects, and no rights")
-def _(house: House) -> None:
-    dana = house.methods("dana")
+def _(installation: Installation) -> None:
+    dana = installation.methods("dana")
     changed = dana.get_table("sales", "hidden")
     changed.parameters["note"] = "dana"
     dana.alter_table("sales", "hidden", changed)
@@ -59,8 +59,8 @@ def _(house: House) -> None:
 
 
 @promise("A column that is not granted, or denied, is missing in tables, partitions, schemas and statistics")
-def _(house: House) -> None:
-    alice, eve, carol, sam = (house.methods(user) for user in ("alice", "eve", "carol", "sam"))
+def _(installation: Installation) -> None:
+    alice, eve, carol, sam = (installation.methods(user) for user in ("alice", "eve", "carol", "sam"))
     alice.update_table_column_statistics(of_table("sales", "shown", longs("a", 1, 2), longs("x", 1, 2)))
     grant(alice, on_column("sales", "shown", "a"), "SELECT", "eve")
     grant(sam, everywhere("sales.shown.x"), "DENY SELECT", "carol")
@@ -76,8 +76,8 @@ def _(house: House) -> None:
 
 
 @promise("A reader of some columns gets scan plans in which the others have no effect")
-def _(house: House) -> None:
-    alice, eve = house.methods("alice"), house.methods("eve")
+def _(installation: Installation) -> None:
+    alice, eve = installation.methods("alice"), installation.methods("eve")
     fails(lambda: eve.plan_scan(ScanRequest("sales", "shown")), "table not found")
     grant(alice, on_column("sales", "shown", "a"), "SELECT", "eve")
     plans = [
@@ -90,10 +90,10 @@ def _(house: House) -> None:
 
 
 @promise("Transactions of others count as missing")
-def _(house: House) -> None:
-    theirs = house.methods("alice").open_txns(OpenTxnRequest(1, "alice", "h")).txn_ids[0]
-    eve = house.methods("eve")
+def _(installation: Installation) -> None:
+    theirs = installation.methods("alice").open_txns(OpenTxnRequest(1, "alice", "h")).txn_ids[0]
+    eve = installation.methods("eve")
     asked = HeartbeatTxnRangeRequest(theirs, theirs + 1)
     actual_heartbeat_txn_range = eve.heartbeat_txn_range(asked)
     assert (actual_heartbeat_txn_range.aborted, actual_heartbeat_txn_range.nosuch) == (set(), {theirs, theirs + 1})
-    assert house.methods("alice").heartbeat_txn_range(asked).nosuch == {theirs + 1}
+    assert installation.methods("alice").heartbeat_txn_range(asked).nosuch == {theirs + 1}

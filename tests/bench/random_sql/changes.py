@@ -234,7 +234,7 @@ def _drop_partition(chance: random.Random, table: Table) -> Change:
 
 
 def _add_column(chance: random.Random, table: Table) -> Change:
-    """Adds a data column with or without DEFAULT. SQLite makes the table anew, since the columns have an order."""
+    """Adds a data column with or without DEFAULT. SQLite creates the table again, because columns have an order."""
     if len(table.data) > 7:
         return _insert(chance, table)
     type_ = chance.choice([INT, TEXT, LIST, LONG])

@@ -189,7 +189,7 @@ class Run:
         return sorted((tuple(row) for row in answer["rows"]), key=repr)
 
     def _wrong(self, table: Table, where: str, actual: list[Row] | str, expected: list[Row]) -> None:
-        """Tells what is wrong, with all statements of the table, which gets no more of them."""
+        """Reports an error with all statements of the table, which gets no more of them."""
         difference = actual
         if not isinstance(actual, str):
             missing, added = Counter(expected) - Counter(actual), Counter(actual) - Counter(expected)

@@ -57,7 +57,7 @@ class Table:
 
 
 def random_table(chance: random.Random, name: str) -> Table:
-    """Returns a table that nobody has created yet."""
+    """Returns a table that does not exist yet."""
     names = list(_NAMES)
     chance.shuffle(names)
     keys = [Column(names.pop(), chance.choice(_OF_KEYS)) for _ in range(chance.choice([0, 1, 1, 2]))]

@@ -127,7 +127,7 @@ def reader(condition: str) -> Callable[[Sequence[str], bool], bool]:
 
 @settings(deadline=None)
 @given(SPECS, SPECS)
-def test_the_view_reads_exactly_what_its_partitions_depend_on(
+def test_the_view_reads_exactly_the_base_partitions(
     first: list[tuple[str, str]], second: list[tuple[str, str]]
 ) -> None:
     keys = [Column("ds", "string"), Column("hr", "string")]

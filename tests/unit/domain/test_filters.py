@@ -107,7 +107,7 @@ def test_like_loses_no_match_of_any_dialect(pattern: str, value: str) -> None:
 
 
 @given(st.text(alphabet="ab%_.*\\[", max_size=6), st.sampled_from(["{}.*", ".*{}", ".*{}.*"]))
-def test_spark_finds_what_it_puts_between_wildcards(part: str, form: str) -> None:
+def test_a_text_between_wildcards_matches_itself(part: str, form: str) -> None:
     text = form.format(part)
     if text.endswith("\\") and (len(text) - len(text.rstrip("\\"))) % 2:
         return  # it would escape the quote, which no dialect can parse
@@ -287,7 +287,7 @@ def test_other_fields_of_tables_are_rejected() -> None:
 
 
 @pytest.mark.parametrize("key", ["a-b", "a b", "a=b", "1.x!", "käse-2"])
-def test_keys_need_no_backticks_whatever_characters_they_have(key: str) -> None:
+def test_keys_with_any_characters_need_no_backticks(key: str) -> None:
     """Spark writes the names of keys as they are."""
     expected = Compare(key.lower(), Operator.EQUAL, "x")
     for written in (key, key.upper(), f"`{key}`"):

@@ -127,7 +127,7 @@ def test_granted_locks_never_conflict_and_every_request_gets_a_turn(asked: list[
         standing = [standing_lock for standing_lock in standing if standing_lock.transaction not in ended]
 
 
-def test_a_transaction_does_not_wait_for_those_who_wait_for_it() -> None:
+def test_a_transaction_does_not_wait_for_transactions_that_wait_for_it() -> None:
     held = lock(1, Component(SR, "hive", "a", "t"), transaction=5)
     waiting = lock(2, Component(EX, "hive", "a", "t"), Component(EX, "hive", "a", "u"), transaction=6, granted=False)
     behind_it = lock(3, Component(EX, "hive", "a", "u"), transaction=7, granted=False)

@@ -133,7 +133,7 @@ def test_a_privilege_on_columns_shows_only_these() -> None:
     assert column_scope(bob, TABLE._replace(granted=["@amount", "INSERT"])) is None
 
 
-def test_a_denied_column_is_hidden_from_readers_and_owners_who_lose_alter() -> None:
+def test_a_denied_column_is_hidden_from_readers_and_owners_and_alter_is_lost() -> None:
     rules = (rule("sales.public_orders.salary", "DENY SELECT"),)
     bob, owner = CallerGrants("bob", rules=rules), CallerGrants("owner", rules=rules)
     table = TABLE._replace(granted=["SELECT", "ALTER", "DROP"])

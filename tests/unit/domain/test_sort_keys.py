@@ -70,7 +70,7 @@ def test_decimals(left: Decimal, right: Decimal) -> None:
 
 
 @given(decimals)
-def test_a_decimal_has_one_key_however_it_is_written(number: Decimal) -> None:
+def test_all_spellings_of_a_decimal_have_one_key(number: Decimal) -> None:
     plain = f"{number:f}"
     padded = ("-" if plain.startswith("-") else "+") + "00" + plain.lstrip("-") + ("0" if "." in plain else ".00")
     assert key(KeyKind.DECIMAL, plain) == key(KeyKind.DECIMAL, padded) == key(KeyKind.DECIMAL, f"{number:e}")
@@ -91,7 +91,7 @@ def test_numbers_of_both_signs_at_extremes() -> None:
     assert len(set(keys)) == len(keys)
 
 
-def test_one_number_has_one_key_whatever_its_kind() -> None:
+def test_a_number_has_the_same_key_as_every_type() -> None:
     texts = ["1", "01", "1.0", "+1", "1.", "0.1e1", "10E-1", " 1 "]
     kinds = [KeyKind.INTEGER, KeyKind.DECIMAL, KeyKind.FLOAT, KeyKind.DOUBLE]
     assert len({sort_key(kind, text) for kind, text in itertools.product(kinds, texts)}) == 1

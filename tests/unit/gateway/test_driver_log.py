@@ -1,4 +1,4 @@
-"""The log of a driver is limited, and is written beside what the driver may write."""
+"""The log of a driver is limited, and is outside of the directories that the driver may write."""
 
 from __future__ import annotations
 

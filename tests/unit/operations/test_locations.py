@@ -88,7 +88,7 @@ def test_the_methods_that_check_their_locations_themselves_are_bound_to_a_write(
 
 
 @pytest.mark.parametrize("name", sorted(READERS))
-def test_known_properties_are_found_wherever_a_table_keeps_them(name: str) -> None:
+def test_known_properties_are_found_in_every_part_of_a_table(name: str) -> None:
     for spelling in (name, name.upper()):
         held = {spelling: FOREIGN}
         for new in (

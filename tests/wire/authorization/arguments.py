@@ -1,4 +1,4 @@
-"""Arguments for any method, generated from the IDL. All names are those of one database and one table."""
+"""Arguments for any method, generated from the IDL. All names belong to one database and one table."""
 
 from __future__ import annotations
 

@@ -337,7 +337,7 @@ def test_text_partitions_have_an_order_of_their_own(sheltered: Application) -> N
                 called(sheltered, "plan_scan", ScanRequest(DATABASE, name, []))
 
 
-def test_parameters_of_the_format_stay_whatever_the_hidden_columns_are_called(sheltered: Application) -> None:
+def test_parameters_of_the_format_stay_with_any_names_of_hidden_columns(sheltered: Application) -> None:
     name = "wordy"
     hidden = ("version", "field", "count", "external", "provider")
     text = SerDeInfo(serializationLib=TEXT, parameters={"field.delim": ",", "field.note": "x"})

@@ -1,4 +1,4 @@
-"""The console's lists and searches show a caller what Thrift shows the same caller, whatever the rules and grants."""
+"""The console's lists and searches show a caller the same objects as Thrift, for all rules and grants."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Client:
 
 
 @pytest.fixture(scope="module")
-def house(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+def application(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
     """A server that audits, with the objects of `test_hidden`."""
     url, folder = make_database(), tmp_path_factory.mktemp("costs")
     settings = Settings(
@@ -93,25 +93,27 @@ def cost(application: Application, user: str, name: str, *arguments: Any) -> lis
 
 
 @pytest.mark.parametrize("name", [name for name, method in served().items() if method.fields and name not in LEFT_OUT])
-def test_a_hidden_object_costs_what_a_missing_one_costs(house: Application, name: str) -> None:
+def test_hidden_and_missing_objects_cost_the_same(application: Application, name: str) -> None:
     method = served()[name]
-    cost(house, "stranger", "get_table", SHOWN, "seen")  # reads the grants
+    cost(application, "stranger", "get_table", SHOWN, "seen")  # reads the grants
     for _ in range(2):  # a cached decision must not show, either
-        missing, hidden = (cost(house, "stranger", name, *arguments_of(method, names)) for names in (MISSING, HIDDEN))
+        missing, hidden = (
+            cost(application, "stranger", name, *arguments_of(method, names)) for names in (MISSING, HIDDEN)
+        )
         assert hidden == missing
 
 
 @pytest.mark.parametrize("kind", [HiveObjectType.PARTITION, HiveObjectType.COLUMN, HiveObjectType.DATABASE])
-def test_a_listing_of_privileges_does_not_reveal_hidden_objects(house: Application, kind: int) -> None:
+def test_a_listing_of_privileges_does_not_reveal_hidden_objects(application: Application, kind: int) -> None:
     """With a wrong number of partition values, which the server rejects for a table that the caller may see."""
     asked = [HiveObjectRef(kind, names.database, names.table, ["1", "2"]) for names in (HIDDEN, MISSING)]
-    stranger = Client(house, "stranger")
+    stranger = Client(application, "stranger")
     assert [stranger.list_privileges("stranger", 1, ref) for ref in asked] == [[], []]
-    assert len({tuple(cost(house, "stranger", "list_privileges", "stranger", 1, ref)) for ref in asked}) == 1
+    assert len({tuple(cost(application, "stranger", "list_privileges", "stranger", 1, ref)) for ref in asked}) == 1
 
 
-def test_writes_and_locks_of_others_cost_what_missing_ones_cost(house: Application) -> None:
-    owner = Client(house, HIDDEN.user)
+def test_writes_and_locks_of_others_cost_the_same_as_missing_ones(application: Application) -> None:
+    owner = Client(application, HIDDEN.user)
     write = begin(owner, (HIDDEN.database, HIDDEN.table))
     component = LockComponent(LockType.SHARED_READ, LockLevel.TABLE, HIDDEN.database, HIDDEN.table)
     lock = owner.lock(LockRequest([component], None, HIDDEN.user, "h")).lockid
@@ -123,11 +125,11 @@ def test_writes_and_locks_of_others_cost_what_missing_ones_cost(house: Applicati
         "publish": (PublishRequest(SHOWN, "seen", write, []), PublishRequest(SHOWN, "seen", unknown, [])),
     }
     for name, (others, missing) in pairs.items():
-        assert cost(house, "stranger", name, others) == cost(house, "stranger", name, missing), name
+        assert cost(application, "stranger", name, others) == cost(application, "stranger", name, missing), name
 
 
-def test_transactions_of_others_look_like_missing_ones_at_the_same_cost(house: Application) -> None:
-    owner, stranger = Client(house, HIDDEN.user), Client(house, "stranger")
+def test_transactions_of_others_look_like_missing_ones_at_the_same_cost(application: Application) -> None:
+    owner, stranger = Client(application, HIDDEN.user), Client(application, "stranger")
     theirs, mine = (client.open_txns(OpenTxnRequest(1, "x", "h")).txn_ids[0] for client in (owner, stranger))
     calls: dict[str, Callable[[int], Any]] = {
         "abort_txn": AbortTxnRequest,
@@ -141,7 +143,7 @@ def test_transactions_of_others_look_like_missing_ones_at_the_same_cost(house: A
     for name, of in calls.items():
         told = [_told(stranger, name, of(number)).replace(str(number), "…") for number in (theirs, UNKNOWN)]
         assert told[0] == told[1], name
-        others, missing = (cost(house, "stranger", name, of(number)) for number in (theirs, UNKNOWN))
+        others, missing = (cost(application, "stranger", name, of(number)) for number in (theirs, UNKNOWN))
         assert others == missing, name
     actual_heartbeat_txn_range = stranger.heartbeat_txn_range(HeartbeatTxnRangeRequest(theirs, mine))
     assert (actual_heartbeat_txn_range.nosuch, actual_heartbeat_txn_range.aborted) == ({theirs}, set())
@@ -158,11 +160,11 @@ def _told(client: Client, name: str, argument: object) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-def test_rejected_calls_about_hidden_objects_are_audited(house: Application) -> None:
-    cost(house, "prober", "get_database", HIDDEN.database)
-    assert house._audit is not None
-    house._audit.write_waiting()  # a timer does it, too
-    with house._store.read() as work:
+def test_rejected_calls_about_hidden_objects_are_audited(application: Application) -> None:
+    cost(application, "prober", "get_database", HIDDEN.database)
+    assert application._audit is not None
+    application._audit.write_waiting()  # a timer does it, too
+    with application._store.read() as work:
         lines = work.audit.select(None, None, "prober", 10)
     assert [(line.method, line.objects, line.outcome) for line in lines] == [
         ("get_database", [HIDDEN.database], "refused")

@@ -244,7 +244,7 @@ def test_a_changed_policy_takes_effect_when_the_memory_ends(
             client.get_table("sales", "public_orders")
 
 
-def test_a_missing_object_costs_what_a_hidden_one_costs(application: Application, policy: Policy) -> None:
+def test_missing_and_hidden_objects_cost_the_same(application: Application, policy: Policy) -> None:
     eve = Client(application, "eve")
     eve.get_all_databases()  # reads the caller's grants
     costs = []

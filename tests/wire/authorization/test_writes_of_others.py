@@ -20,7 +20,7 @@ Clients = Callable[..., Any]
 NOT_OWN = "is not a location of the table"
 
 
-class Houses(NamedTuple):
+class Tables(NamedTuple):
     """A table of bob, and a table of zowner that bob cannot see; names and directories."""
 
     mine: tuple[str, str]
@@ -30,7 +30,7 @@ class Houses(NamedTuple):
 
 
 @pytest.fixture
-def houses(client_of: Clients) -> Houses:
+def tables(client_of: Clients) -> Tables:
     root, mine, theirs = client_of(ADMIN), unique("mine"), unique("zsecret")
     root.create_database(Database(name=mine, ownerName="bob"))
     root.create_database(Database(name=theirs, ownerName="zowner"))
@@ -39,18 +39,18 @@ def houses(client_of: Clients) -> Houses:
     locations = [root.get_table(name, "t").sd.location for name in (mine, theirs)]
     for location in locations:
         write_file(f"{location}/ds=1/part-0", location)
-    return Houses((mine, "t"), locations[0], (theirs, "t"), locations[1])
+    return Tables((mine, "t"), locations[0], (theirs, "t"), locations[1])
 
 
 def test_a_write_cannot_name_locations_of_another_table(
-    client_of: Clients, guarded_server: Server, houses: Houses
+    client_of: Clients, guarded_server: Server, tables: Tables
 ) -> None:
-    bob, home, hidden = client_of("bob"), houses.home, houses.hidden
-    write = begin(bob, houses.mine)
+    bob, home, hidden = client_of("bob"), tables.home, tables.hidden
+    write = begin(bob, tables.mine)
     own = f"{home}/_versions/{write}/part-1"
     write_file(own)
     missing = f"{hidden}x"
-    for where in (hidden, missing, f"{home}/../../{houses.theirs[0]}.db/t", hidden.removeprefix("file:")):
+    for where in (hidden, missing, f"{home}/../../{tables.theirs[0]}.db/t", hidden.removeprefix("file:")):
         for rename in (
             Rename(f"{where}/part-1", own),
             Rename(own, f"{where}/part-1"),
@@ -64,63 +64,63 @@ def test_a_write_cannot_name_locations_of_another_table(
         with pytest.raises(MetaException, match=NOT_OWN):
             renew(bob, write, f"{where}/ds=2")
         with pytest.raises(MetaException, match=NOT_OWN):
-            publish(bob, houses.mine, write, retired=[where])
+            publish(bob, tables.mine, write, retired=[where])
     let_die(guarded_server.database_url, write)
-    clean(bob, houses.mine)
+    clean(bob, tables.mine)
     assert files_below(hidden) == {"ds=1/part-0"}
 
 
 def test_cleaning_checks_the_locations_of_a_write_again(
-    client_of: Clients, guarded_server: Server, houses: Houses
+    client_of: Clients, guarded_server: Server, tables: Tables
 ) -> None:
     """An earlier version may have stored the locations, or the partition that contained them was dropped."""
     bob, url = client_of("bob"), guarded_server.database_url
-    write = begin(bob, houses.mine)
-    own = f"{houses.home}/_temp_{write}"
+    write = begin(bob, tables.mine)
+    own = f"{tables.home}/_temp_{write}"
     write_file(f"{own}/part-1")
-    write_file(f"{houses.hidden}/ds=1/part-{write}")
-    change(url, f"INSERT INTO open_write_renames VALUES ('{write}', 1, '{houses.hidden}/ds=9', '{own}')")
-    change(url, f"INSERT INTO open_write_locations VALUES ('{write}', '{houses.hidden}/ds=1', false)")
+    write_file(f"{tables.hidden}/ds=1/part-{write}")
+    change(url, f"INSERT INTO open_write_renames VALUES ('{write}', 1, '{tables.hidden}/ds=9', '{own}')")
+    change(url, f"INSERT INTO open_write_locations VALUES ('{write}', '{tables.hidden}/ds=1', false)")
     let_die(url, write)
-    assert [each.error for each in clean(bob, houses.mine).locations if each.error] == []
-    assert files_below(houses.hidden) == {"ds=1/part-0", f"ds=1/part-{write}"}
+    assert [each.error for each in clean(bob, tables.mine).locations if each.error] == []
+    assert files_below(tables.hidden) == {"ds=1/part-0", f"ds=1/part-{write}"}
     assert local(own).exists()
 
 
 def test_a_former_directory_that_is_another_tables_now_is_not_the_writes(
-    client_of: Clients, houses: Houses, tmp_path: Path
+    client_of: Clients, tables: Tables, tmp_path: Path
 ) -> None:
     root, bob = client_of(ADMIN), client_of("bob")
-    write = begin(bob, houses.mine)
-    renamed = bob.get_table(*houses.mine)
+    write = begin(bob, tables.mine)
+    renamed = bob.get_table(*tables.mine)
     renamed.tableName = "renamed"
-    bob.alter_table(*houses.mine, renamed)
-    renew(bob, write, f"{houses.home}/ds=7")
-    new = table(houses.mine[0], "t", [("ds", "string")], owner="zowner")
+    bob.alter_table(*tables.mine, renamed)
+    renew(bob, write, f"{tables.home}/ds=7")
+    new = table(tables.mine[0], "t", [("ds", "string")], owner="zowner")
     root.create_table(new)
-    for location in (houses.home, f"{houses.home}/ds=1"):
+    for location in (tables.home, f"{tables.home}/ds=1"):
         with pytest.raises(MetaException, match=NOT_OWN):
-            renew(bob, write, renames=[Rename(location, f"{houses.home}/_temp_{write}")])
+            renew(bob, write, renames=[Rename(location, f"{tables.home}/_temp_{write}")])
 
 
-def test_a_directory_of_another_table_below_the_own_one_is_not_the_writes(client_of: Clients, houses: Houses) -> None:
+def test_a_directory_of_another_table_below_the_own_one_is_not_the_writes(client_of: Clients, tables: Tables) -> None:
     root, bob = client_of(ADMIN), client_of("bob")
-    inner = table(houses.theirs[0], "inner", [("ds", "string")], owner="zowner")
-    inner.sd.location = f"{houses.home}/inner"
+    inner = table(tables.theirs[0], "inner", [("ds", "string")], owner="zowner")
+    inner.sd.location = f"{tables.home}/inner"
     root.create_table(inner)
-    write = begin(bob, houses.mine)
+    write = begin(bob, tables.mine)
     for location in (inner.sd.location, f"{inner.sd.location}/ds=1"):
         with pytest.raises(MetaException, match=NOT_OWN):
-            renew(bob, write, renames=[Rename(location, f"{houses.home}/_temp_{write}")])
-    assert renew(bob, write, f"{houses.home}/ds=2") == [True]
+            renew(bob, write, renames=[Rename(location, f"{tables.home}/_temp_{write}")])
+    assert renew(bob, write, f"{tables.home}/ds=2") == [True]
 
 
-def test_partitions_elsewhere_belong_to_their_table(client_of: Clients, houses: Houses, tmp_path: Path) -> None:
+def test_partitions_elsewhere_belong_to_their_table(client_of: Clients, tables: Tables, tmp_path: Path) -> None:
     root, bob, elsewhere = client_of(ADMIN), client_of("bob"), f"file:{tmp_path}/elsewhere/ds=5"
-    apart = partition(*houses.mine, ["5"])
+    apart = partition(*tables.mine, ["5"])
     apart.sd.location = elsewhere
     root.add_partition(apart)
-    write = begin(bob, houses.mine)
+    write = begin(bob, tables.mine)
     renames = [
         Rename(f"{elsewhere}/part-0", f"{elsewhere}/_temp_{write}/part-0"),
         Rename(elsewhere, f"file:{tmp_path}/elsewhere/_temp_{write}_ds~5"),
@@ -128,89 +128,89 @@ def test_partitions_elsewhere_belong_to_their_table(client_of: Clients, houses: 
     assert renew(bob, write, f"{elsewhere}/a=1", shared=[elsewhere], renames=renames) == [False]
     with pytest.raises(MetaException, match=NOT_OWN):
         renew(bob, write, renames=[Rename(f"file:{tmp_path}/elsewhere/ds=6", renames[1].target)])
-    grant(root, on_table(*houses.mine), "INSERT", "carol")
-    entry = day(houses.home, "5", PublishMode.APPEND, location=elsewhere)
-    publish(bob, houses.mine, write, entry, retired=[f"{elsewhere}/_temp_{write}"])
+    grant(root, on_table(*tables.mine), "INSERT", "carol")
+    entry = day(tables.home, "5", PublishMode.APPEND, location=elsewhere)
+    publish(bob, tables.mine, write, entry, retired=[f"{elsewhere}/_temp_{write}"])
 
 
 def test_a_user_cannot_continue_the_write_of_another(
-    client_of: Clients, guarded_server: Server, houses: Houses
+    client_of: Clients, guarded_server: Server, tables: Tables
 ) -> None:
     """Both users may insert. The attacker knows the query id, which the names of files contain."""
     root, bob, carol = client_of(ADMIN), client_of("bob"), client_of("carol")
     for right in ("INSERT", "DELETE", "ALTER"):
-        grant(root, on_table(*houses.mine), right, "carol")
-    write = begin(bob, houses.mine)
+        grant(root, on_table(*tables.mine), right, "carol")
+    write = begin(bob, tables.mine)
     no_write = f"There is no open write {write}"
     attacks: list[Callable[[], Any]] = [
         lambda: renew(carol, write),
-        lambda: renew(carol, write, f"{houses.home}/ds=9"),
-        lambda: publish(carol, houses.mine, write, day(houses.home, "9")),
-        lambda: carol.publish_all([PublishRequest(*houses.mine, write, [day(houses.home, "9")])]),
+        lambda: renew(carol, write, f"{tables.home}/ds=9"),
+        lambda: publish(carol, tables.mine, write, day(tables.home, "9")),
+        lambda: carol.publish_all([PublishRequest(*tables.mine, write, [day(tables.home, "9")])]),
         lambda: carol.end_write(write),
     ]
     for attack in attacks:
         with pytest.raises((MetaException, NoSuchObjectException), match=no_write):
             attack()
-    assert clean(carol, houses.mine).locations == []  # the write lives: cleaning does not abort it
-    assert renew(bob, write, f"{houses.home}/ds=2") == [True]
-    publish(bob, houses.mine, write, day(houses.home, "2"))
-    assert bob.get_partition_names(*houses.mine, -1) == ["ds=2"]
+    assert clean(carol, tables.mine).locations == []  # the write lives: cleaning does not abort it
+    assert renew(bob, write, f"{tables.home}/ds=2") == [True]
+    publish(bob, tables.mine, write, day(tables.home, "2"))
+    assert bob.get_partition_names(*tables.mine, -1) == ["ds=2"]
 
 
 def test_a_write_that_a_server_of_an_earlier_version_began_has_no_owner(
-    client_of: Clients, guarded_server: Server, houses: Houses
+    client_of: Clients, guarded_server: Server, tables: Tables
 ) -> None:
     bob, carol = client_of("bob"), client_of("carol")
-    grant(client_of(ADMIN), on_table(*houses.mine), "INSERT", "carol")
-    write = begin(bob, houses.mine)
+    grant(client_of(ADMIN), on_table(*tables.mine), "INSERT", "carol")
+    write = begin(bob, tables.mine)
     change(guarded_server.database_url, f"UPDATE open_writes SET user_name = NULL WHERE query_id = '{write}'")
     assert renew(carol, write) == []
     carol.end_write(write)
 
 
-def test_the_write_of_another_table_cannot_be_published_here(client_of: Clients, houses: Houses) -> None:
+def test_the_write_of_another_table_cannot_be_published_here(client_of: Clients, tables: Tables) -> None:
     bob = client_of("bob")
-    bob.create_table(table(houses.mine[0], "other", [("ds", "string")]))
-    write = begin(bob, (houses.mine[0], "other"))
+    bob.create_table(table(tables.mine[0], "other", [("ds", "string")]))
+    write = begin(bob, (tables.mine[0], "other"))
     with pytest.raises(NoSuchObjectException, match=f"There is no open write {write}"):
-        publish(bob, houses.mine, write, day(houses.home, "2"))
+        publish(bob, tables.mine, write, day(tables.home, "2"))
     bob.end_write(write)
 
 
 def test_a_user_cannot_retire_files_of_another_users_write_or_partition(
-    client_of: Clients, guarded_server: Server, houses: Houses
+    client_of: Clients, guarded_server: Server, tables: Tables
 ) -> None:
     """Cleaning removes retired files: this must need a right to delete, and never reach an open write."""
-    root, bob, carol, home = client_of(ADMIN), client_of("bob"), client_of("carol"), houses.home
-    grant(root, on_table(*houses.mine), "INSERT", "carol")
-    bob.add_partition(partition(*houses.mine, ["1"]))
-    write = begin(bob, houses.mine)
+    root, bob, carol, home = client_of(ADMIN), client_of("bob"), client_of("carol"), tables.home
+    grant(root, on_table(*tables.mine), "INSERT", "carol")
+    bob.add_partition(partition(*tables.mine, ["1"]))
+    write = begin(bob, tables.mine)
     assert renew(bob, write, f"{home}/ds=5") == [True]
     files = [f"{home}/ds=5/part-{write}", f"{home}/_versions/{write}/a/part-0", f"{home}/_staging/{write}/part-0"]
     for file in (*files, f"{home}/ds=5/part-1"):
         write_file(file)
     of_write = [*files, f"{home}/ds=5/part-1", f"{home}/ds=5", f"{home}/_versions/{write}", f"{home}/_staging/{write}"]
     for where in (*of_write, f"{home}/ds=1/part-0", f"{home}/old"):
-        for query_id in (begin(carol, houses.mine), "unregistered", f"x-{write}"):
+        for query_id in (begin(carol, tables.mine), "unregistered", f"x-{write}"):
             with pytest.raises(MetaException, match=r"\[DELETE\] privilege"):
-                publish(carol, houses.mine, query_id, day(home, "7"), retired=[where])
-    grant(root, on_table(*houses.mine), "DELETE", "carol")
+                publish(carol, tables.mine, query_id, day(home, "7"), retired=[where])
+    grant(root, on_table(*tables.mine), "DELETE", "carol")
     for where in of_write:
-        for query_id in (begin(carol, houses.mine), "unregistered"):
+        for query_id in (begin(carol, tables.mine), "unregistered"):
             with pytest.raises(MetaException, match=NOT_OWN):
-                publish(carol, houses.mine, query_id, day(home, "7"), retired=[where])
-    clean(root, houses.mine)
-    publish(bob, houses.mine, write, day(home, "5"))
+                publish(carol, tables.mine, query_id, day(home, "7"), retired=[where])
+    clean(root, tables.mine)
+    publish(bob, tables.mine, write, day(home, "5"))
     assert f"ds=5/part-{write}" in files_below(home)
     assert "ds=1/part-0" in files_below(home)
 
 
-def test_a_write_retires_files_that_it_has_moved_away(client_of: Clients, houses: Houses) -> None:
+def test_a_write_retires_files_that_it_has_moved_away(client_of: Clients, tables: Tables) -> None:
     """As our client does, with INSERT alone."""
-    root, carol, home = client_of(ADMIN), client_of("carol"), houses.home
-    grant(root, on_table(*houses.mine), "INSERT", "carol")
-    write = begin(carol, houses.mine)
+    root, carol, home = client_of(ADMIN), client_of("carol"), tables.home
+    grant(root, on_table(*tables.mine), "INSERT", "carol")
+    write = begin(carol, tables.mine)
     away = f"{home}/_temp_{write}/ds=1"
     write_file(f"{away}/part-0")
-    assert publish(carol, houses.mine, write, day(home, "2"), retired=[away]).replaced == [away]
+    assert publish(carol, tables.mine, write, day(home, "2"), retired=[away]).replaced == [away]

@@ -55,7 +55,7 @@ def lock(client: Any, kind: int, database: str, user: str) -> Any:
     return client.lock(LockRequest([component], user=user, hostname="somewhere", agentInfo="agent"))
 
 
-def test_the_history_names_the_user_who_changed_the_column(console: Console) -> None:
+def test_the_history_names_the_user_of_a_column_change(console: Console) -> None:
     with console.client() as client:
         client.set_ugi("carla", [])
         database = make_tables(client)
@@ -71,7 +71,7 @@ def test_the_history_names_the_user_who_changed_the_column(console: Console) -> 
     assert older[0]["id"] < altered["id"]
 
 
-def test_changes_show_what_can_be_undone(console: Console) -> None:
+def test_changes_show_drops_that_can_be_undone(console: Console) -> None:
     with console.client() as client:
         database = make_tables(client)
     shown = console.visitor().json("/changes")
@@ -144,7 +144,7 @@ def test_pages_link_only_to_tables_that_exist(console: Console) -> None:
     assert f"{database}.</span>gone" in page
 
 
-def test_dependencies_show_what_a_drop_breaks_and_what_is_stale(console: Console) -> None:
+def test_dependencies_show_dependents_and_stale_partitions(console: Console) -> None:
     with console.client() as client:
         database = make_tables(client)
     visitor = console.visitor()

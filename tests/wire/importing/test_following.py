@@ -1,4 +1,4 @@
-"""Following: changes of a source arrive here, exactly, whatever fails in between."""
+"""Following: changes of a source arrive here exactly, in spite of any failure."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_the_second_follower_waits_and_stores_nothing(source: Server, target: Se
     assert compare(source.uri, target.uri) == []
 
 
-def test_a_comparison_while_following_shows_what_stays_different(
+def test_a_comparison_while_following_shows_lasting_differences(
     source: Server, target: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of two differences, the follower removes one before the second comparison."""

@@ -39,7 +39,7 @@ def servers(
         yield both
 
 
-def test_the_caller_gets_the_reply_of_the_source_and_reads_what_it_wrote(servers: tuple[Server, Server]) -> None:
+def test_the_caller_gets_the_reply_of_the_source_and_reads_its_own_writes(servers: tuple[Server, Server]) -> None:
     source, target = servers
     with connected(target) as client:
         client.create_table(table("sales", "t", [("ds", "string")]))

@@ -330,7 +330,7 @@ def test_the_source_owns_the_databases_again(servers: tuple[Server, Server]) -> 
 
 
 def test_only_databases_that_were_switched_are_given_back(servers: tuple[Server, Server]) -> None:
-    """The copy of another database may be behind the source, which must not lose what is missing here."""
+    """The copy of another database may be behind the source, which must not lose objects that are missing here."""
     source, target = servers
     with connected(source) as client:
         client.create_database(Database("web"))

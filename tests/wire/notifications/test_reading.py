@@ -113,7 +113,7 @@ def test_numbers_follow_commits_over_servers(
             failures.append(error)
 
     writers = [threading.Thread(target=write, args=(number,)) for number in range(8)]
-    with connected(servers[0]) as client, connected(servers[1]) as witness:
+    with connected(servers[0]) as client, connected(servers[1]) as other:
         log = Follower(client)
         for writer in writers:
             writer.start()
@@ -124,7 +124,7 @@ def test_numbers_follow_commits_over_servers(
             assert client.get_current_notificationEventId().eventId >= log.last
             for event in new:
                 if event.eventType == "CREATE_DATABASE":
-                    assert witness.get_database(event.dbName).name == event.dbName
+                    assert other.get_database(event.dbName).name == event.dbName
         seen += log.read()
     assert failures == []
     assert len(seen) == 8 * (1 + 10 * 2)

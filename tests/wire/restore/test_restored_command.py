@@ -78,7 +78,7 @@ def test_a_table_created_again_does_not_give_its_rows_to_the_restored_one(
 
 
 def test_files_that_were_written_before_the_reconciliation_stay(catalog: RestoredCatalog, capsys: Capture) -> None:
-    """Servers accept writes after a fail-over, until somebody runs the command."""
+    """Servers accept writes after a fail-over, until an administrator runs the command."""
     catalog.create("one", "before")
     catalog.call("create_table", table("db", "days", [("ds", "string")]))
     catalog.call("add_partitions", [partition("db", "days", [day]) for day in "12"])

@@ -191,7 +191,7 @@ def showing(authority: Authority, pem: Pem | None) -> dict[str, Any]:
     return {"tls": True, "ca": str(authority.pem), **own}
 
 
-def test_a_certificates_subject_is_the_user_whatever_set_ugi_says(asking: Server, authority: Authority) -> None:
+def test_a_certificates_subject_is_the_user_regardless_of_set_ugi(asking: Server, authority: Authority) -> None:
     with client_of(asking, **showing(authority, authority.issue(user="alice"))) as client:
         assert who(client) == "alice"
 

@@ -1,4 +1,4 @@
-"""Clients' first messages, intact or damaged, and what the code of one connection does with them, without a server."""
+"""Clients that send intact or damaged first messages to the code of one connection, without a server."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tests.wire.transport.echo import EchoSession
 KEPT = 2**17  # bytes that may be kept of an unauthenticated client
 MEMORY = Memory(2**40)
 Talk: TypeAlias = Generator[bytes, bytes, None]
-"""A client: gives what it says, is sent what it hears, and leaves when it ends."""
+"""A client: yields the bytes that it sends, receives the bytes of the server, and disconnects when it ends."""
 
 
 class Last(bytes):
-    """The messages of a client, which it sends whatever it receives."""
+    """The last messages of a client, which it sends without a reply of the server."""
 
 
 START, OK, COMPLETE = 1, 2, 5
@@ -108,7 +108,7 @@ def damaged(talk: Talk, choose: random.Random, at: int) -> Talk:
 
 
 def mutated(whole: bytes, choose: random.Random) -> bytes:
-    """Returns the bytes with one to four changed, lost, doubled or foreign ranges."""
+    """Returns the bytes after one to four changes: a flipped bit, or a deleted, repeated or inserted range."""
     data = bytearray(whole)
     for _ in range(choose.randint(1, 4)):
         at, length = choose.randrange(len(data) + 1), choose.randrange(9)
@@ -128,7 +128,7 @@ AWAITING_CLIENT = (State.HANDSHAKE, State.AUTHENTICATING, State.RECEIVING, State
 
 
 class Visit:
-    """The result for one client."""
+    """Connects one client, and holds the result."""
 
     def __init__(self, listener: Listener, talk: Talk, sessions: Callable[..., Session] = EchoSession) -> None:
         self.known: list[Identity | None] = []

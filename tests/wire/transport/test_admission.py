@@ -1,4 +1,4 @@
-"""Which call may run beside which: what large messages and replies take, and what is kept for them."""
+"""Admission of concurrent calls: the memory that large messages and replies need and reserve."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from metastore.transport.worker_pool import WorkerPool
 
 
 def of_bytes(size: int, memory: Memory) -> MessageReader:
-    """A message that has arrived."""
+    """Returns the reader of a message that has arrived."""
     reader = MessageReader(cast(Any, None), limit=2**30, memory=memory)
     reader.reset(bytes(size))
     reader.set_end(size)
@@ -26,7 +26,7 @@ def of_bytes(size: int, memory: Memory) -> MessageReader:
 
 
 class Resident(Memory):
-    """So many bytes, whatever the tests before gave back."""
+    """A fixed number of resident bytes, independent of the memory that earlier tests freed."""
 
     def __init__(self, held: int, limit: int = 2**40) -> None:
         self._held = held
@@ -38,7 +38,7 @@ class Resident(Memory):
 
 def test_a_large_text_is_rejected_before_it_is_copied() -> None:
     memory = Resident(100_000_000)
-    memory._request_limit = 160_000_000  # there is room, but not for what becomes of so large a text
+    memory._request_limit = 160_000_000  # enough for the message, but not for the decoded text
     reader = of_bytes(30_000_000, memory)
     with pytest.raises(OverBudgetError, match="METASTORE_MEMORY_LIMIT") as refused:
         reader.readAll(30_000_000)
@@ -59,7 +59,7 @@ def test_threads_take_shorter_turns_during_large_calls() -> None:
         sys.setswitchinterval(before)
 
 
-def test_memory_is_looked_at_while_a_large_message_is_decoded() -> None:
+def test_memory_is_checked_while_a_large_message_is_decoded() -> None:
     reader = of_bytes(2**18, Memory(1))
     with pytest.raises(OverBudgetError, match="METASTORE_MEMORY_LIMIT"):
         reader.readAll(2**17)
@@ -67,7 +67,7 @@ def test_memory_is_looked_at_while_a_large_message_is_decoded() -> None:
 
 @dataclass(eq=False)
 class Calling:
-    """A connection with a call, as far as admission looks at it."""
+    """The fields of a connection with a call that admission reads."""
 
     required: InitVar[int] = 0
     large_reply: InitVar[bool] = False
@@ -203,7 +203,7 @@ def test_large_messages_that_have_arrived_do_not_keep_each_other_from_being_work
 
 
 class Returning(Calling):
-    """A connection whose call waits for memory again and again."""
+    """A connection whose call waits for memory repeatedly."""
 
     peer = "host:1"
 
@@ -218,7 +218,7 @@ class Returning(Calling):
     timed = busy = False
 
 
-def test_a_call_may_wait_for_memory_however_often(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_may_wait_for_memory_any_number_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = WorkerPool(TransportOptions(), cast(Any, None))
     waiting = Returning(sys.getrecursionlimit())
     answers = iter([False, True] * waiting.times)

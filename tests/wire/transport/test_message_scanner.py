@@ -1,4 +1,4 @@
-"""Where a message ends is found whatever is in it, and however its bytes arrive."""
+"""The end of a message is found for all contents, and in pieces of any size."""
 
 from __future__ import annotations
 
@@ -114,9 +114,7 @@ def test_a_depth_without_end_is_rejected() -> None:
 
 
 @pytest.mark.parametrize(("wire_format", "field"), [(FORMATS[0], b"\x01\x00\x01"), (FORMATS[2], b"\x1f")])
-def test_a_type_that_is_none_is_rejected_though_what_follows_could_be_read(
-    wire_format: WireFormat, field: bytes
-) -> None:
+def test_an_invalid_type_is_rejected_even_if_the_rest_is_readable(wire_format: WireFormat, field: bytes) -> None:
     data = message(wire_format, [])[:-1] + field + bytes(200)
     with pytest.raises(TProtocolException, match=r"malformed message: .*[Tt]ype"):
         MessageScanner(wire_format, 0).find(BytesIO(data), len(data))

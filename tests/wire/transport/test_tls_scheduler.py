@@ -148,7 +148,7 @@ class Blocking(EchoSession):
 
 @pytest.fixture
 def pool() -> Iterator[WorkerPool]:
-    """Memory that admits all calls, whatever the process uses."""
+    """Memory that admits all calls, regardless of the memory of the process."""
     made = WorkerPool(TransportOptions(memory_limit=2**50), lambda peer, *_, **__: Blocking(peer))
     made.start()
     yield made

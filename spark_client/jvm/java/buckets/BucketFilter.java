@@ -151,7 +151,7 @@ public final class BucketFilter {
     return all;
   }
 
-  /** Whether equal values of a type have equal hashes, whichever engine wrote them. */
+  /** Whether equal values of a type have equal hashes in the files of every engine. */
   public static boolean equalInOneBucket(DataType type) {
     // Hive's time zone at the time of writing is unknown for timestamps. For the others, SQL equality is wider than
     // Java's equals.

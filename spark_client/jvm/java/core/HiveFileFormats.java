@@ -18,8 +18,8 @@ import scala.collection.immutable.Seq;
 /**
  * Spark's readers for the files of Hive tables.
  *
- * Columns are matched by name without regard to case, whatever the session's setting: Hive ignores case, and its
- * writers and this library's write lower case. The readers that run in tasks are Spark's own.
+ * Columns are matched by name without regard to case, even in a case-sensitive session: Hive ignores case, and Hive
+ * and this library write names in lower case. The readers that run in tasks are Spark's own.
  */
 public final class HiveFileFormats {
   /** The reader of Parquet files. */

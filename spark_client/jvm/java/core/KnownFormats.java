@@ -10,8 +10,8 @@ import java.util.Set;
 import org.apache.hadoop.hive.serde2.Deserializer;
 
 /**
- * The context class loader of a driver of one of several users. Spark and Hive load the classes through it that tables,
- * partitions and settings name.
+ * The context class loader of a driver that serves one of several users. Through it, Spark and Hive load the classes
+ * that tables, partitions and settings name.
  *
  * It loads formats only if they read and write the files of the table: others follow the paths in a file, such as
  * SymlinkTextInputFormat, or run the SQL of a database, such as DBInputFormat. It loads no JDBC driver: a database in

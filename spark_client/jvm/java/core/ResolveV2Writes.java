@@ -125,7 +125,7 @@ public final class ResolveV2Writes extends Rule {
         write.isByName());
   }
 
-  /** The target with dynamic partition overwrite, whatever the session's mode is. */
+  /** The target with dynamic partition overwrite, regardless of the session's mode. */
   private static UnresolvedRelation dynamic(UnresolvedRelation target) {
     Map<String, String> options = new HashMap<>();
     options.putAll(target.options().asCaseSensitiveMap());

@@ -30,8 +30,8 @@ import org.apache.spark.unsafe.Platform;
 import scala.Option;
 
 /**
- * Rejects what would go around the metastore's rights in a driver of one of several users: files that are not named by
- * a table, and code of the user in the driver's JVM. Does nothing without the setting {@link #SETTING} of the context.
+ * Rejects statements that would bypass the metastore's rights, in a driver that serves one of several users: access to
+ * files that belong to no table, and code of the user in the driver's JVM. Does nothing without {@link #SETTING}.
  *
  * It runs before names are resolved and after. The plan of a statement is rejected before any of it is executed.
  */

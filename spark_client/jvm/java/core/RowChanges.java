@@ -95,7 +95,7 @@ final class RowChanges {
   }
 
   /**
-   * Takes a statement apart.
+   * Splits a statement into the parts that Python needs.
    *
    * Spark pads CHAR(n) values when a plan is read, which changes their columns. So the whole statement is padded first.
    */

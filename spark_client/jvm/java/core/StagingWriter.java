@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.Dataset;
 
-/** Writes the rows of a statement into the directory of its write. One call replaces one for each option. */
+/** Writes the rows of a statement into the directory of its write. One call passes all options. */
 public final class StagingWriter {
   /** Directories that Hadoop's committer creates for a job. */
   private static final String COMMITTER = "_temporary/0/_temporary";

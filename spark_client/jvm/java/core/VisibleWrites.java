@@ -14,10 +14,10 @@ import org.apache.spark.unsafe.Platform;
 import scala.collection.immutable.Seq;
 
 /**
- * Decides which files a scan sees: those of the moment when it was planned.
+ * Decides which files a scan sees: those that were published when it was planned.
  *
  * Files of writes that are not published yet, or were published later, contain `<token>-<number>` in their names and
- * are hidden. Every other file is visible, whichever writer created it.
+ * are hidden. All other files are visible, regardless of their writer.
  */
 public final class VisibleWrites {
   /** The prefix of a file that makes a read fail: its directory was overwritten before the scan was planned. */

@@ -16,7 +16,7 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from metastore.warehouse.paths import VERSIONS
-from tests.wire.test_file_faults import House
+from tests.wire.test_file_faults import Installation
 from thrift_idl.gen.hive_metastore.ttypes import DropCatalogRequest, Partition, Table
 from thrift_idl.gen.metastore import Metastore
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest
@@ -83,7 +83,7 @@ class Bucket:
         self.client.put_object(Bucket="bucket", Key=f"w/{location}/rows", Body=content.encode())
 
 
-class RunningHouse(House):
+class RunningInstallation(Installation):
     """The tables of the fault tests, in a server of their own."""
 
     def __init__(self, port: int, database_url: str, disk: LocalDisk | Bucket) -> None:

@@ -35,7 +35,7 @@ USERS: Final = ("root", "alice", "bob", "carol", "eve", "sam", "dana")
 """root administers; alice owns `sales`; bob reads `sales.shown`; carol inserts there; eve has no right; sam administers
 security; dana administers data."""
 
-Promise = Callable[["House"], object]
+Promise = Callable[["Installation"], object]
 PROMISES: Final[dict[str, Promise]] = {}
 
 
@@ -50,7 +50,7 @@ def promise(text: str) -> Callable[[Promise], Promise]:
 
 
 @dataclass
-class House:
+class Installation:
     """Running servers. Passwords are the users' names.
 
     Attributes:
@@ -122,7 +122,7 @@ def fails(call: Callable[[], object], *texts: str) -> str:
 
 
 @contextmanager
-def house(folder: Path) -> Iterator[House]:
+def installation(folder: Path) -> Iterator[Installation]:
     """Starts a server with a hidden table `sales.hidden`, and a hidden database `secret`."""
     authority, strangers = Authority(folder / "ca"), Authority(folder / "strangers")
     pem, users = authority.issue("localhost"), PasswordFile(folder / "users")
@@ -153,12 +153,12 @@ def house(folder: Path) -> Iterator[House]:
         reader = start("reader", *passwords, "--read-only", "true")
         address = HTTP.search(server.ready)
         assert address, server.ready
-        actual_house = House(
+        actual = Installation(
             server, other_methods, reader, authority, strangers, issuer, realm, users, address[1], token
         )
-        stack.callback(actual_house.close)
-        _fill(actual_house)
-        yield actual_house
+        stack.callback(actual.close)
+        _fill(actual)
+        yield actual
 
 
 @contextmanager
@@ -178,7 +178,7 @@ def _other_methods(authority: Authority, issuer: Issuer, realm: Any) -> list[str
     return [*methods, *jwt, *certificates]
 
 
-def _fill(actual: House) -> None:
+def _fill(actual: Installation) -> None:
     root, alice = actual.methods("root"), actual.methods("alice")
     root.create_database(Database(name="sales", ownerName="alice"))
     root.create_database(Database(name="secret", ownerName="alice"))

@@ -50,7 +50,7 @@ ANYTHING = HiveObjectRef()
 PURGE = EnvironmentContext({"ifPurge": "TRUE"})
 
 
-class House:
+class Installation:
     """Creates tables with everything that can belong to one, and rows. Each file contains its location."""
 
     def __init__(self, database_url: str, folder: Path, **settings: Any) -> None:
@@ -161,12 +161,12 @@ class House:
             }
 
 
-def overwrite(house: House, name: str, values: list[str]) -> None:
+def overwrite(installation: Installation, name: str, values: list[str]) -> None:
     """Overwrites as our client does."""
-    query_id = house.call("begin_write", BeginWriteRequest("db", name)).queryId
+    query_id = installation.call("begin_write", BeginWriteRequest("db", name)).queryId
     inside = "/".join(f"{key}={value}" for (key, _), value in zip(KEYS, values, strict=False))
-    directory = house.warehouse / "db.db" / name / "_versions" / query_id / inside
+    directory = installation.warehouse / "db.db" / name / "_versions" / query_id / inside
     directory.mkdir(parents=True)
     (directory / "rows").write_text("new")
     entry = PublishPartition(values, PublishMode.OVERWRITE, str(directory), [])
-    house.call("publish", PublishRequest("db", name, query_id, [entry]))
+    installation.call("publish", PublishRequest("db", name, query_id, [entry]))
