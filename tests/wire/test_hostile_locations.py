@@ -1,5 +1,5 @@
-"""Malicious locations, call by call, in a process that watches itself: it records the paths that it opens, lists, creates,
-moves, deletes or connects to, also for reading only.
+"""Malicious locations, call by call, in a process that watches itself: it records the paths that it opens, lists,
+creates, moves, deletes or connects to, also for reading only.
 """
 
 from __future__ import annotations

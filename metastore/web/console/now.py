@@ -22,7 +22,10 @@ _METHODS: Final = 60
 
 
 class NowPages:
-    """The page `/now`: calls and locks at this moment. A thread copies the counters every 30 seconds. `threshold`: seconds of a slow call."""
+    """The page `/now`: calls and locks at this moment. A thread copies the counters every 30 seconds.
+
+    `threshold`: seconds of a slow call.
+    """
 
     def __init__(self, metrics: SharedMetrics, activity: ActivityService, threshold: float) -> None:
         self._metrics = metrics
