@@ -93,7 +93,7 @@ def test_wrong_sources_are_one_line(postgres: URL, database_url: str, capsys: py
             assert "Traceback" not in line
 
 
-def test_a_server_that_says_nothing_is_not_awaited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_server_is_not_awaited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_CONNECT_TIMEOUT", 1)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -136,14 +136,14 @@ def goes_on(source: str, target: str, stored: int, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "mariadb"], indirect=True)
-def test_a_run_goes_on_after_the_database_was_killed(
+def test_a_run_continues_after_the_database_was_killed(
     kind: str, source: RealSource, databases: Databases, database_url: str, tmp_path: Path
 ) -> None:
     stored = died(source.database, database_url, lambda: databases.kill(kind))
     goes_on(source.database, database_url, stored, tmp_path)
 
 
-def test_a_run_goes_on_after_the_server_was_killed(
+def test_a_run_continues_after_the_server_was_killed(
     source: RealSource, database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = source.hive.uri

@@ -61,7 +61,7 @@ def mariadb() -> Iterator[tuple[Path, int]]:
 
 
 @pytest.mark.parametrize("version", maria.SCRIPTS)
-def test_a_source_on_mysql_comes_along(
+def test_a_source_on_mysql_is_imported(
     mariadb: tuple[Path, int], version: str, database_url: str, tmp_path: Path
 ) -> None:
     """UTF-8 texts in latin1 columns are read as UTF-8. The user may only read."""
@@ -164,7 +164,7 @@ def filled(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFa
 
 @pytest.mark.parametrize("dialect", ["postgresql", "mysql"])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_odd_rows_come_along_or_are_reported(
+def test_odd_rows_are_imported_or_reported(
     version: str,
     dialect: str,
     filled: str,

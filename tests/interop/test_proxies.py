@@ -129,7 +129,7 @@ def test_nginx_makes_lengths_of_chunks(web: Web) -> None:
     assert b"default" in answer
 
 
-def test_a_listener_that_requires_tls_tells_so(
+def test_a_listener_that_requires_tls_reports_it(
     tmp_path: Path,
     host_pem: Pem,
     authority: Authority,
@@ -223,7 +223,7 @@ def shared(
 
 
 @pytest.mark.parametrize("name", AMBIGUOUS)
-def test_no_request_hides_in_another_ones_body(
+def test_no_request_is_smuggled_in_the_body_of_another(
     shared: Web, server: Server, name: str, request: pytest.FixtureRequest
 ) -> None:
     """A request of mallory ends with the bytes of a second one. The next client must get its own reply.

@@ -188,9 +188,7 @@ def test_an_upgrade_waits_for_tables_in_use(older_url: str) -> None:
     assert tries == [1]
 
 
-def test_an_upgrade_gives_up_where_something_is_in_use_for_long(
-    older_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_upgrade_gives_up_on_a_table_that_stays_locked(older_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "LOCK_TIMEOUT", 0)
     with create_engine(older_url, poolclass=NullPool).connect() as user:
         user.execute(text("LOCK TABLE tables IN ROW EXCLUSIVE MODE"))

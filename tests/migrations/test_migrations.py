@@ -103,7 +103,7 @@ def test_a_broken_upgrade_changes_nothing(empty_database_url: str) -> None:
         assert connection.scalar(text("SELECT to_regclass('catalogs')")) is None
 
 
-def test_an_empty_database_is_rejected_with_the_command_that_mends_it(empty_database_url: str) -> None:
+def test_an_empty_database_is_rejected_with_the_command_that_creates_the_schema(empty_database_url: str) -> None:
     with pytest.raises(ConfigurationError, match=r"no schema yet.*metastore db upgrade --database-url") as raised:
         runner.check(empty_database_url)
     assert "\n" not in str(raised.value)
@@ -147,7 +147,7 @@ def test_a_rejected_connection_is_classified_by_its_sqlstate(state: str, message
         runner.check(url)
 
 
-def test_an_upgrade_says_why_a_database_accepts_no_writes(empty_database_url: str) -> None:
+def test_an_upgrade_reports_the_reason_why_a_database_accepts_no_writes(empty_database_url: str) -> None:
     execute(
         empty_database_url,
         f"ALTER DATABASE {make_url(empty_database_url).database} SET default_transaction_read_only = on",

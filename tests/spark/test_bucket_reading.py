@@ -94,7 +94,7 @@ def test_a_long_list_is_pruned_too_but_not_an_endless_one(spark: SparkSession, s
     assert kept(spark.table(shop.name).where(f"id IN ({', '.join(map(str, range(2000)))})")).buckets == 16
 
 
-def test_the_report_tells_buckets(spark: SparkSession, shop: Table) -> None:
+def test_the_report_contains_the_buckets(spark: SparkSession, shop: Table) -> None:
     (scan,) = scan_report(spark.table(shop.name).where("id = 7 AND ds = 0")).scans
     assert scan.kept.files == 1
     assert scan.total.buckets == 16

@@ -90,9 +90,7 @@ def test_rows_are_in_their_bucket_in_the_tables_order(
     assert [row[:3] for row in stored_rows(context, table)] == sorted((row[:3] for row in rows), key=repr)
 
 
-def test_sql_appends_files_and_leaves_those_that_are_there(
-    spark: SparkSession, context: Context, table_name: str
-) -> None:
+def test_sql_appends_files_and_keeps_existing_ones(spark: SparkSession, context: Context, table_name: str) -> None:
     spark.sql(
         f"CREATE TABLE {table_name} (id INT, v STRING) PARTITIONED BY (ds INT) CLUSTERED BY (id) SORTED BY (v) "
         "INTO 4 BUCKETS STORED AS PARQUET TBLPROPERTIES ('bucketing_version' = '2')"

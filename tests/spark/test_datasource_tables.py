@@ -149,7 +149,7 @@ def test_save_as_table_makes_a_table_whole_and_overwrites_it_in_place(
     assert not spark.sql(f"SHOW TABLES LIKE '{table_name}__as_select_*'").collect()
 
 
-def test_save_as_table_over_files_that_are_there(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+def test_save_as_table_over_existing_files(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     data = spark.range(3).selectExpr("id")
     for _ in range(2):  # created again where the last table's files are
         data.write.option("path", f"{tmp_path}/t").mode("overwrite").saveAsTable(table_name)
@@ -210,7 +210,7 @@ def test_truncate_of_one_partition_keeps_the_other_partitions(
     assert len(metastore.get_partitions("default", table)) == 2
 
 
-def test_show_create_tells_nothing_of_writes(spark: SparkSession, table_name: str) -> None:
+def test_show_create_hides_properties_of_writes(spark: SparkSession, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (a INT) USING parquet TBLPROPERTIES ('mine' = 'x')")
     spark.sql(f"INSERT INTO {table_name} VALUES (1)")
     (shown,) = spark.sql(f"SHOW CREATE TABLE {table_name}").first() or ("",)

@@ -232,7 +232,7 @@ def test_a_base_is_dropped_with_all_that_depends_on_it(spark: Session, seed: str
         spark.sql("drop table T cascade")
 
 
-def test_a_database_goes_whole_or_not_at_all(spark: Session, seed: str) -> None:
+def test_a_database_is_dropped_completely_or_not_at_all(spark: Session, seed: str) -> None:
     spark.sql("create table A_table (a int)")
     spark.sql("create dependent table A_second partitioned by (ds) depends on Tdep")
     other = f"{seed}_other"

@@ -140,7 +140,7 @@ def test_never_more_values_than_a_table_may_have(spark: Session, table_name: str
     assert len(find_skew(table_name, "x", share=0.001, spark=spark).values) == 150
 
 
-def test_the_session_says_how_many_values_there_may_be(spark: Session) -> None:
+def test_a_setting_of_the_session_limits_the_number_of_values(spark: Session) -> None:
     spark.conf.set(MAX_VALUES_SETTING, "3")
     try:
         with pytest.raises(InvalidStatementError, match="more than 3 values"):

@@ -51,7 +51,7 @@ def test_strict_mode_is_for_a_table_without_a_format(spark: SparkSession, table_
         spark.conf.set("hive.exec.dynamic.partition.mode", "nonstrict")
 
 
-def test_show_create_tells_nothing_of_writes(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+def test_show_create_hides_properties_of_writes(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
     spark.sql(f"CREATE EXTERNAL TABLE {table_name} (a INT) LOCATION '{tmp_path}/t' TBLPROPERTIES ('mine' = 'x')")
     spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('write.mode' = 'versions')")
     spark.sql(f"INSERT OVERWRITE {table_name} VALUES (1)")

@@ -133,7 +133,7 @@ def test_a_compression_of_the_session_wins_over_the_default_only(spark: Session,
     assert names(context, db, "none")[0].endswith(".snappy.orc")
 
 
-def test_insert_overwrite_and_partitions_that_come_by_themselves(spark: Session, context: Context, db: str) -> None:
+def test_insert_overwrite_and_dynamic_partitions(spark: Session, context: Context, db: str) -> None:
     spark.sql(f"CREATE TABLE {db}.plain (a INT, b STRING) STORED AS PARQUET")
     spark.sql(f"INSERT INTO {db}.plain VALUES (1, 'x'), (2, 'y')")
     spark.sql(f"INSERT OVERWRITE TABLE {db}.plain VALUES (3, 'z')")

@@ -263,7 +263,7 @@ def test_a_table_is_not_read_as_a_stream(spark: SparkSession, table_name: str) -
         spark.readStream.table(table_name)
 
 
-def test_streams_that_cannot_be_say_so(spark: SparkSession, table_name: str) -> None:
+def test_unsupported_streams_are_rejected(spark: SparkSession, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (a BIGINT) PARTITIONED BY (p INT)")
     rate = spark.readStream.format("rate").load()
     with pytest.raises(InvalidInsertError, match="has no column timestamp"):

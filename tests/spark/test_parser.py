@@ -103,7 +103,7 @@ def test_commands_are_the_top_of_their_plans(spark: SparkSession, table: str) ->
         assert plan_of(spark, text).commandExecuted().nodeName() == "CommandResult", text
 
 
-def test_other_statements_do_not_come_to_python(spark: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_statements_do_not_reach_python(spark: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     from spark_client.statements.run import handlers
 
     def refuse(*_: object) -> bool:

@@ -256,7 +256,7 @@ def test_a_missing_directory_is_empty(spark: Session, table_name: str, metastore
     assert rows(spark.table(table_name).where("x = 1")) == []
 
 
-def test_partition_types_and_values_come_out_as_spark_s_own_reader_gives_them(spark: Session, table_name: str) -> None:
+def test_partition_types_and_values_equal_those_of_sparks_own_reader(spark: Session, table_name: str) -> None:
     columns = "i INT, s STRING, d DATE, m DECIMAL(6,2), b BOOLEAN, v VARCHAR(4), l BIGINT"
     for name, skew in ((table_name, "SKEWED BY (x) ON (1) STORED AS DIRECTORIES"), (f"{table_name}_plain", "")):
         spark.sql(f"CREATE TABLE {name} (x INT) PARTITIONED BY ({columns}) {skew} STORED AS PARQUET")

@@ -143,7 +143,7 @@ def test_a_table_without_partitions_and_long_values(
     assert spark.table(table_name).count() == 5
 
 
-def test_files_of_writers_that_know_nothing_of_skew_are_read(
+def test_files_of_writers_without_skew_support_are_read(
     spark: Session, table_name: str, metastore: MetastoreClient
 ) -> None:
     spark.sql(

@@ -247,7 +247,7 @@ def refusing(spark: Session, metastore: MetastoreClient) -> tuple[str, str]:
     return name, described(spark, name)["Location"]
 
 
-def test_set_skewed_location_says_where_a_value_is_read(
+def test_set_skewed_location_sets_the_directory_of_a_value(
     spark: Session, table_name: str, metastore: MetastoreClient, tmp_path: Path
 ) -> None:
     spark.sql(

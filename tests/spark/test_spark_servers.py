@@ -87,7 +87,7 @@ def test_spark_has_a_secret_and_does_not_impersonate(servers: Servers) -> None:
     assert rows == [["spark.authenticate", "true"], ["hive.server2.enable.doAs", "false"]], said
 
 
-def test_it_listens_on_loopback_only(servers: Servers) -> None:
+def test_the_servers_listen_on_loopback_only(servers: Servers) -> None:
     every = psutil.Process(servers.process.pid).children(recursive=True)
     open_ = {
         each.laddr.port: each.laddr.ip for process in every for each in process.net_connections() if not each.raddr

@@ -141,7 +141,7 @@ def rival(context: Context, action: Callable[[], None]) -> Context:
     return replace(context, on_step=on_step)
 
 
-def test_two_appends_at_once_both_arrive(context: Context, table: Table) -> None:
+def test_two_concurrent_appends_succeed(context: Context, table: Table) -> None:
     other = [(21, 7, 1), (22, 0, 3)]
     ours = rival(context, lambda: write(context, table.name, other, overwrite=False))
     write(ours, table.name, NEW, overwrite=False)
@@ -165,7 +165,7 @@ def test_an_append_does_not_guess_when_the_skew_has_changed(context: Context, ta
     assert ids(context, table) == sorted({*before, 21} - {1, 2})
 
 
-def test_an_overwrite_meets_a_conflict(context: Context, table: Table) -> None:
+def test_a_concurrent_overwrite_raises_a_conflict(context: Context, table: Table) -> None:
     ours = rival(context, lambda: write(context, table.name, [(21, 7, 1)], overwrite=False))
     with pytest.raises(errors.PublishConflictError):
         write(ours, table.name, NEW, overwrite=True)
@@ -202,7 +202,7 @@ def test_a_renamed_directory_never_shows_files_of_a_failed_write(
     assert (ids(context, now), open_writes(context, now)) == ([1, 2, 3], ())
 
 
-def test_files_that_others_delete_before_they_are_published_are_missed(context: Context, table: Table) -> None:
+def test_files_that_others_delete_before_publishing_are_reported_as_missing(context: Context, table: Table) -> None:
     """As Spark's own TRUNCATE TABLE does, without a call to the metastore."""
     directory = folder(table.location or "") / "m=1"
     with pytest.raises(errors.WriteFailedError, match="does not exist"):
@@ -210,7 +210,7 @@ def test_files_that_others_delete_before_they_are_published_are_missed(context: 
     assert ids(context, table) == [3]
 
 
-@pytest.mark.parametrize("overwritten", [True, False], ids=["what is overwritten", "what is appended to"])
+@pytest.mark.parametrize("overwritten", [True, False], ids=["overwritten", "appended"])
 def test_inserts_of_one_statement_are_published_together(
     context: Context, table: Table, table_name: str, overwritten: bool
 ) -> None:
@@ -240,7 +240,9 @@ def test_inserts_of_one_statement_are_published_together(
 
 
 @pytest.mark.parametrize("with_files", [False, True])
-def test_an_append_meets_a_partition_that_is_dropped(context: Context, table: Table, with_files: bool) -> None:
+def test_an_append_to_a_partition_that_is_dropped_concurrently(
+    context: Context, table: Table, with_files: bool
+) -> None:
     def drop() -> None:
         context.metastore.drop_partitions("default", table.name, ["m=1"], if_exists=False, delete_data=False)
         if with_files:

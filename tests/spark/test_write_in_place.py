@@ -87,7 +87,7 @@ def rival(context: Context, step: str, action: Callable[[], None]) -> Context:
     return replace(context, on_step=on_step)
 
 
-def test_two_cannot_replace_one_partition_in_place_at_once(context: Context, table: Table) -> None:
+def test_two_writes_cannot_replace_one_partition_in_place_concurrently(context: Context, table: Table) -> None:
     def other() -> None:
         with pytest.raises(errors.PublishConflictError, match="run the statement again"):
             overwrite(context, table, [(21, 7, 1)])

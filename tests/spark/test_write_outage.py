@@ -71,7 +71,7 @@ def test_a_metastore_that_is_killed_while_it_publishes(
     other.metastore.close()
 
 
-def test_a_database_that_goes_while_it_is_published_to(
+def test_an_outage_of_the_database_while_a_write_is_published(
     context: Context, start_metastore: Callable[..., Server], database_url: str, table_name: str
 ) -> None:
     server = start_metastore(database_url)

@@ -19,7 +19,7 @@ def test_a_row_is_read_as_it_is(application: Application) -> None:
     assert row == [b"%s\0\xff" * 100_000, None, b"", b"\xff" * 8]
 
 
-def test_errors_of_postgresql_are_translated_as_elsewhere(application: Application) -> None:
+def test_errors_of_postgresql_are_translated(application: Application) -> None:
     with application._store._engine.connect() as connection:
         with pytest.raises(DBAPIError) as raised:
             binary_row(connection, Sql("SELECT 'a' ~ %s", ("(",)))

@@ -119,7 +119,9 @@ def test_descriptors_used_again_are_found_again(application: Application, cleani
     assert actual == used
 
 
-def test_a_shape_comes_back_while_it_is_retired(application: Application, cleaning: DescriptorCleaningService) -> None:
+def test_a_shape_is_used_again_while_it_is_retired(
+    application: Application, cleaning: DescriptorCleaningService
+) -> None:
     call = partial(called, application)
     call("create_table", shaped("t", "x"))
     call("drop_table", "db", "t", True)

@@ -76,7 +76,7 @@ def test_one_call_fails_if_many_connections_are_lost(
     assert prepared(pool) == ["find_table"]
 
 
-def test_errors_of_postgresql_are_translated_as_elsewhere(pool: ConnectionPool) -> None:
+def test_errors_of_postgresql_are_translated(pool: ConnectionPool) -> None:
     with pool.connection() as connection:
         with pytest.raises(DBAPIError) as raised:
             MATCH.rows(connection, pattern="(")

@@ -104,7 +104,7 @@ def test_a_killed_user_does_not_keep_it_up(data_dir: Path) -> None:
     assert postmaster(data_dir) is None
 
 
-def test_many_first_users_at_once(data_dir: Path) -> None:
+def test_many_concurrent_first_users(data_dir: Path) -> None:
     urls: list[str] = []
 
     def use() -> None:
@@ -122,7 +122,7 @@ def test_many_first_users_at_once(data_dir: Path) -> None:
     assert postmaster(data_dir) is None
 
 
-def test_starts_after_a_crash_whose_process_number_is_another_ones(data_dir: Path) -> None:
+def test_starts_after_a_crash_if_another_process_has_the_old_process_id(data_dir: Path) -> None:
     with EmbeddedPostgres(data_dir):
         pass
     lines = f"{os.getpid()}\n{data_dir}/postgres\n1700000000\n5432\n{data_dir}/postgres\n\n 1 1\nready\n"
@@ -234,7 +234,7 @@ def test_the_log_to_replay_is_bounded(data_dir: Path) -> None:
         assert eventually(lambda: answers(postgres.url, bounded)), "by default, after a gigabyte or five minutes"
 
 
-def test_its_log_does_not_grow_for_ever(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_its_log_is_limited(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "_LONGEST_LOG", 10_000)
     with EmbeddedPostgres(data_dir) as postgres:
         log = data_dir / "postgres" / "log"

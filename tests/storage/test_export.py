@@ -90,7 +90,7 @@ def test_no_two_descriptors_share_rows(loaded: Rows) -> None:
     assert loaded('SELECT count(*), count(DISTINCT "STRING_LIST_ID_EID") FROM "SKEWED_VALUES"') == [(4, 4)]
 
 
-def test_all_references_are_there(loaded: Rows) -> None:
+def test_all_referenced_rows_exist(loaded: Rows) -> None:
     for child, column, parent in (
         ("SDS", "SERDE_ID", "SERDES"),
         ("SDS", "CD_ID", "CDS"),

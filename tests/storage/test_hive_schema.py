@@ -85,7 +85,7 @@ def filled(application: Application) -> Application:
     return application
 
 
-def test_each_table_of_hive_is_there_under_both_names(rows: Rows) -> None:
+def test_each_table_of_hive_exists_under_both_names(rows: Rows) -> None:
     actual: dict[str, set[str]] = {}
     query = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'hive'"
     for name, column in rows(query):

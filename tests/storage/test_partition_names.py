@@ -139,7 +139,7 @@ def test_adders_do_not_wait_for_each_other(both: tuple[Application, Application]
     assert names(one) == names(other) == ["ds=a", "ds=b", "ds=c"]
 
 
-def test_a_table_that_goes_leaves_nothing(both: tuple[Application, Application]) -> None:
+def test_a_dropped_table_leaves_no_names(both: tuple[Application, Application]) -> None:
     one, other = both
     add(one, "a")
     assert names(other) == ["ds=a"]

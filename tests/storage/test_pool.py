@@ -113,7 +113,7 @@ def test_a_call_waits_for_a_connection_if_postgresql_has_none_left(database_url:
     ("state", "error", "match"),
     [("53300", UnavailableError, "raise its max_connections"), ("28P01", OperationalError, "zu viele")],
 )
-def test_only_the_sqlstate_tells_that_postgresql_is_out_of_connections(
+def test_only_the_sqlstate_shows_that_postgresql_is_out_of_connections(
     state: str, error: type[Exception], match: str
 ) -> None:
     with rejecting_server(state, "FATALE", "zu viele") as url, engine_of(url) as engine:

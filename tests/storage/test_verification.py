@@ -180,7 +180,7 @@ def test_it_sees_one_moment_while_others_change_the_database(full: Application) 
     assert not any(each.wrong for each in rest.values())
 
 
-def test_rows_come_in_pieces(full: Application) -> None:
+def test_rows_are_read_in_pieces(full: Application) -> None:
     """Rows are read by a server-side cursor, because a million partitions do not fit into memory."""
     engine = full._store._engine
     with statements_of(engine) as sent:
@@ -217,7 +217,7 @@ def test_a_database_without_schema_is_rejected(empty_database_url: str, capsys: 
     assert "metastore db upgrade" in capsys.readouterr().err
 
 
-def test_a_row_of_a_server_that_did_not_know_a_kind_of_owner_is_sound(full: Application) -> None:
+def test_a_row_of_an_older_server_without_a_kind_of_owner_is_valid(full: Application) -> None:
     with undone(full) as connection:
         connection.execute(text("UPDATE tables SET owner_type = NULL"))
         assert not any(verified.wrong for verified in verify_within(connection, 10))

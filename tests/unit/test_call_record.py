@@ -30,7 +30,7 @@ def test_errors_lose_their_frames_and_each_other() -> None:
     assert second.__cause__ is None
 
 
-def test_errors_may_come_before_each_other_in_a_circle() -> None:
+def test_causes_of_errors_can_form_a_cycle() -> None:
     first = failed()
     second = failed(first)
     first.__context__ = second

@@ -15,5 +15,5 @@ from spark_client.errors import first_line
         (KeyError("a"), "'a'"),
     ],
 )
-def test_the_first_line_that_says_something(error: Exception, line: str) -> None:
+def test_the_first_line_with_information_is_used(error: Exception, line: str) -> None:
     assert first_line(error) == line

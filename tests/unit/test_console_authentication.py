@@ -54,5 +54,5 @@ def test_sessions_end_by_age_and_with_their_credential() -> None:
 
 
 @pytest.mark.parametrize("text", ["//evil", "/\\evil", "http://evil", "javascript:x", "", "/\t/evil"])
-def test_a_login_leads_to_this_server_only(text: str) -> None:
+def test_a_login_redirects_to_this_server_only(text: str) -> None:
     assert local_path(text) == "/"

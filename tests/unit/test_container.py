@@ -44,7 +44,7 @@ def test_the_mount_decides(directory: str, fate: str, container: Path) -> None:
     assert bool(fate) == bool(actual)
 
 
-def test_outside_of_a_container_there_is_nothing_to_say(container: Path) -> None:
+def test_outside_of_a_container_there_is_no_warning(container: Path) -> None:
     (container / ".dockerenv").unlink()
     assert fate_of(Path("/data"), container) == ""
 

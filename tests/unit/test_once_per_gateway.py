@@ -9,7 +9,7 @@ from threading import Barrier, BrokenBarrierError
 from spark_client.jvm.capabilities import once_per_gateway
 
 
-def test_threads_that_ask_at_once_get_the_same() -> None:
+def test_concurrent_threads_get_the_same_object() -> None:
     inside = Barrier(2, timeout=0.2)
 
     @once_per_gateway

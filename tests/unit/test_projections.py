@@ -115,7 +115,7 @@ def test_no_pattern_takes_long() -> None:
     assert like("%a" * 100 + "%b").fullmatch("a" * 4_000 + "b")
 
 
-def test_a_table_that_is_read_does_not_say_that_it_is_temporary() -> None:
+def test_a_table_that_is_read_has_no_temporary_flag() -> None:
     stored = Table("t", "d", temporary=None)
     assert Table().temporary is False
     assert decoded_with_id(EncodedStruct(Table, encode_fields(stored) + b"\0"), 7) == Table(

@@ -75,7 +75,7 @@ def test_thrift_reads_it_back(partition: Partition) -> None:
 
 
 @given(st.text(st.characters(categories=["Cc"]) | st.sampled_from('"\\/é😀')))
-def test_control_characters_are_escaped_as_json_wants_it(text: str) -> None:
+def test_control_characters_are_escaped_as_json_requires(text: str) -> None:
     """Java's reader accepts them; Thrift's writer for Python does not escape them."""
     encoded = encode_json(FieldSchema(name=text))
     assert json.loads(encoded) == {"1": {"str": text}}

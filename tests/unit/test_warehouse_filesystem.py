@@ -39,7 +39,7 @@ def test_make_exists_delete(warehouse: Warehouse) -> None:
     assert warehouse.exists(warehouse.root)
 
 
-def test_many_are_made_at_once(warehouse: Warehouse) -> None:
+def test_many_directories_are_created_concurrently(warehouse: Warehouse) -> None:
     locations = [paths.join(warehouse.root, "t", f"n={n}") for n in range(50)]
     warehouse.make_directory(locations[7])
     assert list(warehouse.make_directories(locations)) == [*locations[:7], *locations[8:]]

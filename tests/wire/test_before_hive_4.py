@@ -96,7 +96,7 @@ def test_tables_are_sent_without_fields_unknown_to_hive_3(metastore_server: Serv
     assert (new.catName, new.ownerName) == ("hive", "me")
 
 
-def test_hive_2_knows_no_catalogs(metastore_server: Server, hive_client: Any) -> None:
+def test_hive_2_has_no_catalogs(metastore_server: Server, hive_client: Any) -> None:
     answers = []
     for database in (HIVE_2, HIVE_3):
         with client_of(metastore_server, database) as client:

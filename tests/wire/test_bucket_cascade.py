@@ -33,7 +33,7 @@ def test_a_bucketing_column_keeps_its_type(hive_client: Any) -> None:
 
 
 @pytest.mark.parametrize("number", [0, None])
-def test_a_partition_that_says_nothing_of_buckets_keeps_them(hive_client: Any, number: int | None) -> None:
+def test_a_partition_without_buckets_in_the_request_keeps_its_own(hive_client: Any, number: int | None) -> None:
     """Alters a table as Spark does for RENAME TO, SET LOCATION and SET SERDEPROPERTIES."""
     database, name = new_table(hive_client, BY_DAY, sd=bucketed())
     hive_client.add_partition(partition(database, name, ["1"], sd=bucketed()))

@@ -121,7 +121,7 @@ def test_drop(hive_client: Any, catalog: str, tmp_path: Path) -> None:
     hive_client.drop_catalog(DropCatalogRequest(catalog, ifExists=True))
 
 
-def test_its_default_database_may_go_before_it(hive_client: Any, catalog: str) -> None:
+def test_the_default_database_of_a_catalog_may_be_dropped_first(hive_client: Any, catalog: str) -> None:
     hive_client.drop_database(f"@{catalog}#default", True, True)
     assert hive_client.get_databases(f"@{catalog}#*") == []
     hive_client.drop_catalog(DropCatalogRequest(catalog))

@@ -105,7 +105,9 @@ def test_an_unpartitioned_table_leaves_its_first_directory(metastore_client: Any
     assert files_below(root) == {"_other/part-0", ".hidden", f"_versions/{write}/part-0"}
 
 
-def test_elsewhere_only_our_files_go(metastore_client: Any, written: Name, root: str, tmp_path: Path) -> None:
+def test_outside_the_table_only_files_of_its_writes_are_removed(
+    metastore_client: Any, written: Name, root: str, tmp_path: Path
+) -> None:
     far = f"file:{tmp_path}/far"
     metastore_client.add_partition(partition(*written, ["2"], sd=descriptor(far)))
     write = begin(metastore_client, written)

@@ -98,7 +98,7 @@ class Stopped:
         monkeypatch.setattr(Warehouse, name, stopped)
 
 
-def test_a_reference_that_comes_first_keeps_the_files(
+def test_an_earlier_reference_keeps_the_files(
     application: Application, call: Call, database_url: str, root: str
 ) -> None:
     with in_background() as start, application._store.transaction() as work:
@@ -121,7 +121,7 @@ def call_prepared(application: Application, root: str) -> Any:
     return rules.prepare(partition(*NAME, ["2"], sd=descriptor(f"{root}/ds=1")), 0)
 
 
-def test_a_reference_that_comes_second_waits(call: Call, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_later_reference_waits(call: Call, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from metastore.services.files.journal import Journal
 
     stopped, waits, clear = Stopped(monkeypatch, "move_to_trash"), threading.Event(), Journal.unblock
@@ -139,7 +139,7 @@ def test_a_reference_that_comes_second_waits(call: Call, root: str, monkeypatch:
 
 
 @pytest.mark.parametrize("ending", ["renew", "publish"])
-def test_a_late_writer_that_comes_first_is_left_alone(
+def test_a_late_writer_that_is_first_keeps_its_files(
     application: Application, call: Call, database_url: str, root: str, ending: str
 ) -> None:
     write = begin(call)

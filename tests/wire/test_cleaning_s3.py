@@ -58,7 +58,7 @@ def bucket() -> Iterator[Bucket]:
     server.stop()
 
 
-def test_replaced_and_left_objects_go(
+def test_replaced_and_abandoned_objects_are_removed(
     bucket: Bucket, database_url: str, start_metastore: Callable[..., Server]
 ) -> None:
     server = start_metastore(database_url)

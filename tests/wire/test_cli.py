@@ -114,7 +114,7 @@ def test_a_bad_variable_is_named(one_line: Callable[..., str], monkeypatch: pyte
     assert "METASTORE_PORT is 'tcp://10.0.0.1:9083'" in one_line("serve")
 
 
-def test_a_missing_schema_is_rejected_with_its_mend(empty_database_url: str, one_line: Callable[..., str]) -> None:
+def test_a_missing_schema_is_rejected_with_the_fix(empty_database_url: str, one_line: Callable[..., str]) -> None:
     line = one_line("serve", "--port", "0", "--database-url", empty_database_url)
     assert "has no schema yet" in line
     assert "metastore db upgrade --database-url" in line
@@ -198,7 +198,7 @@ def test_db_upgrade_and_current(empty_database_url: str, capsys: Capture) -> Non
     assert f"revision {runner.head()}, this version needs {runner.head()}" in capsys.readouterr().out
 
 
-def test_settings_come_from_the_environment(database_url: str) -> None:
+def test_settings_are_read_from_the_environment(database_url: str) -> None:
     result = program("db", "current", env={**os.environ, "METASTORE_DATABASE_URL": database_url})
     assert result.returncode == 0, result.stderr
     assert runner.head() in result.stdout

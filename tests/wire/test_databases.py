@@ -146,7 +146,7 @@ def test_drop_without_data_leaves_the_folder(hive_client: Any) -> None:
     assert folder(location).is_dir()
 
 
-def test_the_default_database_is_there_and_stays(hive_client: Any, metastore_server: Server) -> None:
+def test_the_default_database_exists_and_cannot_be_dropped(hive_client: Any, metastore_server: Server) -> None:
     """Trap 21."""
     assert hive_client.get_database("default").locationUri == metastore_server.warehouse
     with pytest.raises(MetaException, match="default"):

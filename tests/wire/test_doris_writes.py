@@ -171,7 +171,7 @@ def test_a_table_has_doris_properties(doris: Doris) -> None:
     doris.client.drop_database(doris.prefixed, True, False)
 
 
-def test_new_partitions_come_with_their_statistics(doris: Doris) -> None:
+def test_new_partitions_are_added_with_their_statistics(doris: Doris) -> None:
     table = doris.create("t", [("pt1", "string")])
     rows = {f"{number:02d}": number for number in range(1, 46)}
     doris.add(table, rows)

@@ -209,9 +209,7 @@ def test_paths_too_long_for_a_file_system_fail_in_one_line(installation: Install
     installation.agrees()
 
 
-def test_a_disk_that_is_full_is_no_reason_to_give_up(
-    installation: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_does_not_park_the_operation(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 

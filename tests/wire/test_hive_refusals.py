@@ -35,7 +35,7 @@ def without(sd: StorageDescriptor, name: str) -> StorageDescriptor:
 
 
 @pytest.mark.parametrize("missing", ["cols", "serdeInfo"])
-def test_a_table_says_its_columns_and_its_serde(hive_client: Any, missing: str) -> None:
+def test_a_table_needs_its_columns_and_its_serde(hive_client: Any, missing: str) -> None:
     database = new_database(hive_client)
     with pytest.raises(MetaException, match=rf"without sd\.{missing}"):
         hive_client.create_table(table(database, "t", sd=without(descriptor(), missing)))

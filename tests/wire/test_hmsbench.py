@@ -98,7 +98,7 @@ def partitions(table: Table, *prefixes: str, parameters: dict[str, str] | None =
     return actual
 
 
-def test_tables_without_columns_come_and_go(hive_client: Any, bench: str) -> None:
+def test_tables_without_columns_are_created_and_dropped(hive_client: Any, bench: str) -> None:
     hive_client.get_current_notificationEventId()
     assert bench in hive_client.get_all_databases()
     for _ in range(2):

@@ -266,7 +266,7 @@ ACTING: tuple[tuple[str, tuple[Any, ...]], ...] = (
 
 
 @pytest.mark.slow
-def test_no_location_leads_outside(installation: Installation) -> None:
+def test_no_location_is_resolved_outside_the_roots(installation: Installation) -> None:
     before = outside(installation)
     with TRIPWIRE.around(installation.warehouse):
         list(installation.outside.iterdir())
@@ -325,7 +325,7 @@ SWAPPED: dict[str, tuple[Callable[[Installation, str], object], tuple[str, ...]]
 }
 
 
-def test_a_link_that_comes_between_two_steps_leads_nowhere(installation: Installation) -> None:
+def test_a_link_that_appears_between_two_steps_is_not_followed(installation: Installation) -> None:
     """A directory that was checked becomes a link to the outside before the operation."""
     before = outside(installation)
     cases = [(name, step) for name, (_, steps) in SWAPPED.items() for step in steps]

@@ -214,7 +214,7 @@ def test_accepted_locations_are_inside_the_roots(
 
 
 @pytest.mark.parametrize("undrop", ["0", "86400"])
-def test_a_link_that_comes_later_leads_nowhere(
+def test_a_link_that_appears_later_is_not_followed(
     undrop: str, database_url: str, start_metastore: Callable[..., Server], tmp_path: Path
 ) -> None:
     """A directory that was registered, or one above it, has become a link."""

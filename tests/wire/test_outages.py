@@ -75,7 +75,7 @@ def test_a_worker_that_dies_without_its_database_is_replaced(
     assert eventually(lambda: answers(server))
 
 
-def test_the_status_says_whether_the_database_answers(
+def test_the_status_shows_whether_the_database_answers(
     database_url: str, start_metastore: Start, proxied: Proxied
 ) -> None:
     proxy = proxied(database_url)

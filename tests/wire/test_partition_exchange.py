@@ -95,7 +95,7 @@ def test_skewed_locations_move_along(hive_client: Any, database: str) -> None:
     assert moved.sd.skewedInfo.skewedColValueLocationMaps == {("1",): f"{moved.sd.location}/a=1"}
 
 
-def test_nothing_moves_when_one_is_there_already(hive_client: Any, database: str) -> None:
+def test_nothing_moves_if_a_partition_already_exists(hive_client: Any, database: str) -> None:
     hive_client.add_partition(partition(database, "target", ["a", "2"]))
     with pytest.raises(MetaException, match="already exists in the table target"):
         hive_client.exchange_partitions({"ds": "a"}, database, "source", database, "target")

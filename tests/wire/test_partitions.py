@@ -281,7 +281,7 @@ def test_names_as_functions(hive_client: Any) -> None:
         hive_client.partition_name_has_valid_characters(["a\0"], True)
 
 
-def test_changes_of_one_process_are_visible_to_another_at_once(database_url: str, start_metastore: Any) -> None:
+def test_changes_of_one_process_are_immediately_visible_to_another(database_url: str, start_metastore: Any) -> None:
     first, second = start_metastore(database_url), start_metastore(database_url)
     with connected(first) as one, connected(second) as two:
         database, name = new_table(one, [("n", "int")])
@@ -326,7 +326,7 @@ def skewed_partition(client: Any) -> tuple[str, str]:
     return database, name
 
 
-def test_clients_that_know_nothing_of_skew_do_not_lose_it(hive_client: Any, tmp_path: Path) -> None:
+def test_clients_without_skew_support_do_not_lose_it(hive_client: Any, tmp_path: Path) -> None:
     database, name = skewed_partition(hive_client)
     old = hive_client.get_partition(database, name, ["a"])
     said = descriptor(old.sd.location, skewedInfo=None)  # as Spark sends it

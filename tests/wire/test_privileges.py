@@ -174,7 +174,9 @@ def test_missing_objects_and_meaningless_grants_are_rejected(hive_client: Any, r
     assert listed(hive_client, refs["table"]) == []
 
 
-def test_thousands_are_granted_and_revoked_at_once(hive_client: Any, refs: dict[str, HiveObjectRef]) -> None:
+def test_thousands_of_privileges_are_granted_and_revoked_in_one_call(
+    hive_client: Any, refs: dict[str, HiveObjectRef]
+) -> None:
     many = [privilege(refs["table"], "SELECT", f"user{number}") for number in range(3000)]
     assert grant(hive_client, *many)
     assert len(listed(hive_client, refs["table"])) == 3000
@@ -253,7 +255,7 @@ def test_a_table_brings_its_privileges(hive_client: Any) -> None:
     assert hive_client.get_table(database, "t").privileges is None
 
 
-def test_privileges_go_with_their_object_and_follow_its_name(hive_client: Any, refs: dict[str, HiveObjectRef]) -> None:
+def test_privileges_are_dropped_and_renamed_with_their_object(hive_client: Any, refs: dict[str, HiveObjectRef]) -> None:
     database, name, user = refs["table"].dbName, refs["table"].objectName, unique("user")
     grant(hive_client, *(privilege(ref, "SELECT", user) for ref in refs.values()))
     renamed = hive_client.get_table(database, name)

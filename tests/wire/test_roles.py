@@ -145,7 +145,7 @@ def test_a_dropped_role_belongs_to_no_user(hive_client: Any, new_role: Callable[
     assert members(hive_client, above) == []
 
 
-def test_no_circle_is_made_by_many_at_once(metastore_server: Server, new_role: Callable[[], str]) -> None:
+def test_concurrent_calls_cannot_form_a_cycle(metastore_server: Server, new_role: Callable[[], str]) -> None:
     """Each client grants the next role to the one before it: the last of them must fail."""
     roles = [new_role() for _ in range(4)]
     barrier = threading.Barrier(len(roles))

@@ -10,7 +10,7 @@ from tests.fixtures.database import execute
 from thrift_idl.gen.hive_metastore.ttypes import GetRuntimeStatsRequest, RuntimeStat
 
 
-def test_the_newest_come_first_until_their_weight_is_enough(application: Application, database_url: str) -> None:
+def test_the_newest_are_returned_up_to_the_requested_weight(application: Application, database_url: str) -> None:
     call = partial(called, application)
     for weight in (1, 10, 100):
         call("add_runtime_stats", RuntimeStat(weight=weight, payload=bytes([weight])))

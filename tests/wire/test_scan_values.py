@@ -108,7 +108,7 @@ def test_the_beginning_of_a_text(days: Any) -> None:
         assert others == sorted(row for row in ROWS if not row[0].startswith(prefix)), prefix
 
 
-def test_a_plan_is_rejected_where_partitions_have_come_or_gone_since(metastore_client: Any) -> None:
+def test_a_plan_is_rejected_if_partitions_were_added_or_dropped_since(metastore_client: Any) -> None:
     """The client's knowledge of all values does not include new ones."""
     table = new_table(metastore_client, [("ds", "string")])
 

@@ -290,7 +290,7 @@ def test_a_drop_removes_the_files_of_overwrites_and_appends_in_all_directories(
     assert not (tmp_path / "u").exists()
 
 
-def test_the_plan_tells_the_tables_own_buckets(metastore_client: Any) -> None:
+def test_the_plan_contains_the_tables_own_buckets(metastore_client: Any) -> None:
     sd = descriptor(bucketCols=["A", "x"], numBuckets=4)
     database, name = new_table(metastore_client, [("ds", "string")], sd=sd, parameters={"bucketing_version": "2"})
     told = metastore_client.plan_scan(ScanRequest(database, name)).buckets

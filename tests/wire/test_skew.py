@@ -66,7 +66,7 @@ def test_texts_stay_if_files_may_exist(hive_client: Any) -> None:
 
 
 @pytest.mark.parametrize("keys", [(), (("ds", "string"),)])
-def test_directories_that_are_there_before_are_found(metastore_client: Any, keys: Sequence[tuple[str, str]]) -> None:
+def test_existing_directories_are_found(metastore_client: Any, keys: Sequence[tuple[str, str]]) -> None:
     """As after DROP, CREATE and MSCK: a value without a location has no rows."""
     database = new_database(metastore_client)
     home = Path(metastore_client.get_database(database).locationUri.removeprefix("file:")) / "there"

@@ -32,7 +32,7 @@ def skewed_table(database: str, name: str, count: int, limit: str | None = None)
     )
 
 
-def test_a_hundred_unless_the_table_says_otherwise(hive_client: Any) -> None:
+def test_the_limit_is_a_hundred_unless_the_table_sets_another(hive_client: Any) -> None:
     database = new_database(hive_client)
     hive_client.create_table(skewed_table(database, "hundred", 100))
     with pytest.raises(

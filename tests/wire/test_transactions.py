@@ -61,7 +61,7 @@ def fresh(fresh_metastore_server: Server) -> Iterator[Any]:
 # ---- Opening and ending
 
 
-def test_a_snapshot_tells_open_and_aborted_transactions(fresh: Any) -> None:
+def test_a_snapshot_lists_open_and_aborted_transactions(fresh: Any) -> None:
     assert fresh.get_open_txns().txn_high_water_mark == 0
     assert fresh.open_txns(OpenTxnRequest(3, "me", "here")).txn_ids == [1, 2, 3]
     reading = open_transaction(fresh, txn_type=TxnType.READ_ONLY)
@@ -165,7 +165,7 @@ def test_a_batch_has_its_limit(hive_client: Any) -> None:
     hive_client.abort_txns(AbortTxnsRequest(opened))
 
 
-def test_unsupported_calls_say_so(hive_client: Any) -> None:
+def test_unsupported_calls_are_reported(hive_client: Any) -> None:
     with pytest.raises(TApplicationException, match="not supported"):
         open_transaction(hive_client, txn_type=TxnType.REPL_CREATED, replPolicy="p", replSrcTxnIds=[1])
     with pytest.raises(TApplicationException, match="alter the table"):

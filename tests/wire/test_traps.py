@@ -111,7 +111,7 @@ def test_shapes_of_hive_2(hive_client: Any) -> None:
     assert hive_client.get_partition_names(database, "nope", -1) == []  # an error in field 2 means no error to Hive 2.3
 
 
-def test_methods_without_exceptions_say_their_error(hive_client: Any) -> None:
+def test_methods_without_exceptions_return_their_error(hive_client: Any) -> None:
     """Trap 4."""
     for call in (
         lambda: hive_client.get_table_objects_by_name("@no-separator", ["t"]),
@@ -244,7 +244,7 @@ Call = Callable[[Any, str], Any]
         (lambda c, db: c.heartbeat(HeartbeatRequest(2**40)), NoSuchLockException),
     ],
 )
-def test_each_method_says_its_own_exception(hive_client: Any, call: Call, exception: type[Exception]) -> None:
+def test_each_method_raises_its_declared_exception(hive_client: Any, call: Call, exception: type[Exception]) -> None:
     """Trap 19: the declared exception type, so that its field number is right; and always a text."""
     database, _ = new_table(hive_client, KEYS)
     with pytest.raises(exception) as caught:

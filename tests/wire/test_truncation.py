@@ -88,7 +88,7 @@ def test_files_may_be_left_to_the_client(hive_client: Any, filled: tuple[str, st
     assert {each.parameters["numRows"] for each in hive_client.get_partitions(database, name, -1)} == {"0"}
 
 
-def test_skew_directories_go_too(hive_client: Any, tmp_path: Path) -> None:
+def test_skew_directories_are_removed_too(hive_client: Any, tmp_path: Path) -> None:
     sd = descriptor(skewedInfo=skewed(["a"], [["1"], ["2"]]), storedAsSubDirectories=True)
     database, name = new_table(hive_client, sd=sd)
     given = hive_client.get_table(database, name)

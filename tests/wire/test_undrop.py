@@ -286,7 +286,7 @@ def test_the_newest_is_meant_or_the_number(installation: Installation) -> None:
     assert installation.disk()["db.db/newer/rows"] == "first"
 
 
-def test_writes_under_way_do_not_come_back(installation: Installation) -> None:
+def test_unfinished_writes_are_not_restored(installation: Installation) -> None:
     """Files of a write to a dropped table stay hidden, and are removed when the table is restored."""
     query_id = installation.call("begin_write", BeginWriteRequest("db", "plain")).queryId
     location = f"{installation.warehouse}/db.db/plain"

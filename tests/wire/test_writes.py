@@ -125,7 +125,7 @@ def test_a_partition_that_came_in_the_place_of_another_is_not_taken_for_it(
     assert publish(metastore_client, written, write, day(root, "1", mode, expectedVersion=now)).versions == [now + 1]
 
 
-def test_the_writes_of_one_statement_are_published_at_once(metastore_client: Any, written: Name, root: str) -> None:
+def test_the_writes_of_one_statement_are_published_together(metastore_client: Any, written: Name, root: str) -> None:
     names = [written, (written[0], "before_it")]
     metastore_client.create_table(table(*names[1], [("ds", "string")]))
     writes = [begin(metastore_client, name) for name in names]

@@ -26,7 +26,7 @@ def test_no_files_are_empty_buckets() -> None:
     assert readable_buckets("d.t", "p=1", [], 4) == []
 
 
-def test_one_name_that_tells_nothing_switches_to_the_original_scheme() -> None:
+def test_one_name_without_a_bucket_number_switches_to_the_original_scheme() -> None:
     assert readable_buckets("d.t", "p=1", ["b", "a", "000000_0"], 3) == [2, 1, 0]
     assert readable_buckets("d.t", "p=1", ["000001_0", "x"], 2) == [0, 1]
 

@@ -44,7 +44,7 @@ def test_unset_fields_are_empty() -> None:
     assert not table.skew.is_list_bucketed
 
 
-def test_a_publication_says_by_which_skew_it_was_written() -> None:
+def test_a_publication_names_the_skew_of_its_files() -> None:
     entry = PublishPartition(
         ("1",), PublishMode.CREATE, "l", {("1", "a"): "l/x=1/y=a"}, 0, {"numRows": "3"}, TABLE.skew
     )

@@ -96,7 +96,7 @@ def test_sparse_grids_have_no_gaps() -> None:
     assert make_grid(groups, Axis("year"), Axis("day")).gaps == 0
 
 
-def test_a_cell_leads_to_its_part_of_the_table() -> None:
+def test_a_cell_links_to_its_part_of_the_table() -> None:
     assert zoomed(Axis("dt", "day"), "31", ["2026-01"]) == ("dt", "2026-01-31")
     assert zoomed(Axis("dt", "month"), "2026-01", []) == ("dt", "2026-01")
     assert zoomed(Axis("hour"), "5", ["2026-01-31"]) == ("hour", "5")
@@ -113,7 +113,7 @@ def test_months_are_parts_of_years() -> None:
     assert make_grid(of_days(days), None, Axis("dt", "month")).columns[0] == "2024-11"
 
 
-def test_dates_without_hyphens_lead_to_values_of_their_own_form() -> None:
+def test_dates_without_hyphens_link_to_values_of_their_own_form() -> None:
     compact = [group("20260131", "20260131"), group("20260201", "20260201")]
     grid = make_grid(compact, Axis("dt", "month"), Axis("dt", "day"))
     assert (grid.rows, grid.has_compact_dates) == (["2026-01", "2026-02"], True)

@@ -75,7 +75,7 @@ def test_a_name_is_read_as_it_was_made(pairs: list[tuple[str, str]]) -> None:
         assert values_of(columns, partition_name(columns, texts)) == texts
 
 
-def test_values_come_in_the_order_of_the_columns_and_others_are_ignored() -> None:
+def test_values_are_in_the_order_of_the_columns_and_others_are_ignored() -> None:
     assert values_of(["A", "b"], "x=1/b=2/plain/=3/c=/a=%2F") == ["/", "2"]
 
 

@@ -31,7 +31,7 @@ def test_other_values_can_only_deserve_a_directory_if_they_are_large_enough(rest
     assert shares_of([partition(rest, a=1000 - rest)], [], 0.01).may_deserve == expected
 
 
-def test_empty_partitions_tell_nothing() -> None:
+def test_without_partitions_there_are_no_shares() -> None:
     assert shares_of([], [("a",)], 0.01) == ([(("a",), 0, None, 0, UNUSED)], None, None)
 
 

@@ -199,7 +199,7 @@ def own_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("own_directories")
-def test_the_start_goes_on_without_the_caller(tmp_path: Path) -> None:
+def test_the_start_continues_without_the_caller(tmp_path: Path) -> None:
     async def body() -> None:
         drivers = StartingDrivers(Logins(), tmp_path)
         cancelled = asyncio.ensure_future(drivers.of("alice"))

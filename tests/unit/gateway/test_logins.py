@@ -39,7 +39,7 @@ def test_a_password_may_be_any_text(logins: Logins) -> None:
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic YTpi", f"{JWT}", "Bearer :secret", "Bearer alice:"])
-def test_without_a_bearer_token_the_error_says_how_to_connect(logins: Logins, header: str) -> None:
+def test_without_a_bearer_token_the_error_names_the_way_to_connect(logins: Logins, header: str) -> None:
     with pytest.raises(AuthenticationError, match="bearer token: connect to sc://host:port/;token="):
         logins.bearer(header)
 

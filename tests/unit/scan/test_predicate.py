@@ -113,7 +113,7 @@ def test_understood(expression: Expression, expected: tree.Expression) -> None:
         node("Not", A),
     ],
 )
-def test_not_understood_is_nothing_to_tell(expression: Expression) -> None:
+def test_unsupported_expressions_yield_no_predicate(expression: Expression) -> None:
     assert _predicate(expression) in (None, Not(UNKNOWN))
 
 

@@ -46,7 +46,9 @@ def test_a_token_without_key_id_needs_exactly_one_key(tmp_path: Path) -> None:
         ("", {"groups": ["a"]}, ()),
     ],
 )
-def test_groups_come_from_a_claim(tmp_path: Path, claim: str, more: dict[str, object], groups: tuple[str, ...]) -> None:
+def test_groups_are_read_from_a_claim(
+    tmp_path: Path, claim: str, more: dict[str, object], groups: tuple[str, ...]
+) -> None:
     key = ed25519.Ed25519PrivateKey.generate()
     public = {**jwt.algorithms.OKPAlgorithm.to_jwk(key.public_key(), as_dict=True), "alg": "EdDSA"}
     file = tmp_path / "keys"

@@ -165,7 +165,7 @@ def test_a_user_name_in_a_multi_valued_rdn_is_found() -> None:
         ([], None),
     ],
 )
-def test_the_user_may_come_from_an_email_address(emails: list[str], user: str | None) -> None:
+def test_an_email_address_can_contain_the_user(emails: list[str], user: str | None) -> None:
     names = (("DNS", "host"), *(("email", email) for email in emails))
     shown = {**certificate(("commonName", "root")), "subjectAltName": names}
     certificates = Certificates(r"email:([^@]+)@example\.com")
@@ -185,7 +185,7 @@ def test_the_user_may_come_from_an_email_address(emails: list[str], user: str | 
         (None, b"", None),
     ],
 )
-def test_the_user_may_come_from_a_user_principal_name(type_id: str | None, value: bytes, user: str | None) -> None:
+def test_a_user_principal_name_can_contain_the_user(type_id: str | None, value: bytes, user: str | None) -> None:
     x509 = pytest.importorskip("cryptography.x509")
     ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
     serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")

@@ -14,7 +14,7 @@ from metastore.security import passwords
 from metastore.security.passwords import PasswordFile, matches
 
 
-def test_all_that_are_added_at_once_are_there(tmp_path: Path) -> None:
+def test_all_users_that_are_added_concurrently_exist(tmp_path: Path) -> None:
     path = tmp_path / "users"
     names = [f"user{number}" for number in range(8)]
     with ThreadPoolExecutor(len(names)) as threads:  # each thread has read the file before it hashes
@@ -40,7 +40,7 @@ def test_a_half_written_file_is_replaced(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["users"]
 
 
-def test_few_are_checked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_passwords_are_checked_concurrently(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any client can request a hash, and each one takes 16 MiB."""
     running, most, counting = 0, 0, threading.Lock()
     full = threading.Barrier(passwords._MAX_CONCURRENT)

@@ -61,7 +61,7 @@ def test_groups_of_a_file(tmp_path: Path) -> None:
         Groups(Settings(group_mapping=str(tmp_path / "none")))
 
 
-def test_a_file_of_groups_that_is_broken_later_gives_none(tmp_path: Path) -> None:
+def test_a_file_of_groups_that_becomes_invalid_yields_no_groups(tmp_path: Path) -> None:
     path = tmp_path / "groups"
     path.write_text("analysts: alice\n")
     groups = Groups(Settings(group_mapping=str(path)))

@@ -298,7 +298,7 @@ def test_a_function_with_the_name_of_a_hidden_table_does_not_exist(client_of: Cl
         ("path", "sd"),
     ],
 )
-def test_properties_do_not_lead_to_the_data_of_others(
+def test_properties_give_no_access_to_the_data_of_others(
     client_of: Clients, homes: tuple[str, str], name: str, where: str
 ) -> None:
     """Spark reads a data source table at the serde's `path`, Iceberg one at the table's `metadata_location`."""

@@ -205,7 +205,7 @@ def test_a_partition_column_cannot_be_denied(sheltered: Application) -> None:
         called(sheltered, "grant_privileges", rule)
 
 
-def test_partitions_that_a_caller_drops_come_back_without_hidden_columns(sheltered: Application) -> None:
+def test_dropped_partitions_are_returned_without_hidden_columns(sheltered: Application) -> None:
     with speaking("admin"):
         called(sheltered, "append_partition", *NAMES[:2], ["2"])
     with speaking("reader"):

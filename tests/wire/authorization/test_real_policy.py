@@ -72,7 +72,7 @@ def application(database_url: str, tmp_path: Path, url: str) -> Iterator[Applica
     application.close()
 
 
-def test_the_guides_policy_decides_as_the_guide_says(application: Application) -> None:
+def test_the_guides_policy_decides_as_documented(application: Application) -> None:
     bob, carol, alice, eve = (
         Client(application, name, groups)
         for name, groups in (("bob", ["analysts"]), ("carol", ["engineers"]), ("alice", []), ("eve", []))

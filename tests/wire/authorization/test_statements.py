@@ -73,7 +73,7 @@ def test_listings_of_many_objects_need_no_more_statements(
     assert len(speak(guarded, Caller("test", "bob"), method, "many", *arguments)) == 20
 
 
-def test_a_revocation_applies_at_once_to_cached_grants(guarded: Application) -> None:
+def test_a_revocation_applies_immediately_to_cached_grants(guarded: Application) -> None:
     bob, root = Caller("test", "bob"), Caller("test", "root")
     assert speak(guarded, bob, "get_table", "few", "t0")
     speak(guarded, root, "revoke_privileges", bag(on_table("few", "t0"), "SELECT", "bob"))

@@ -111,7 +111,7 @@ def addresses(console: Console) -> list[str]:
     ]
 
 
-def test_every_link_leads_to_a_page(console: Console, addresses: list[str]) -> None:
+def test_every_link_has_a_page(console: Console, addresses: list[str]) -> None:
     visits = crawl(console.visitor(), addresses)
     assert KINDS | {"/health"} <= set(visits), "the crawler has missed a kind of page"
 

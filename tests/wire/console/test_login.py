@@ -18,7 +18,7 @@ HEADERS = {
 }
 
 
-def test_a_page_without_a_session_leads_to_the_login_and_back(guarded: Console) -> None:
+def test_a_page_without_a_session_redirects_to_the_login_and_back(guarded: Console) -> None:
     visitor = guarded.visitor()
     reply = visitor.get("/?q=a%20b")
     assert (reply.status, reply.headers["location"]) == (303, "/login?next=/%3Fq%3Da%2520b")
@@ -58,7 +58,7 @@ def test_forms_of_other_sites_are_rejected(guarded: Console, headers: dict[str, 
 
 
 @pytest.mark.parametrize("target", ["//evil.example", "https://evil.example/", "/\\evil.example", "", "/a\nb"])
-def test_a_login_leads_to_no_other_site(guarded: Console, target: str) -> None:
+def test_a_login_does_not_redirect_to_another_site(guarded: Console, target: str) -> None:
     reply = guarded.visitor().post("/login", {"user": LOW, "password": PASSWORDS[LOW], "next": target})
     assert reply.headers["location"] == "/"
 
@@ -113,7 +113,7 @@ def test_an_open_console_needs_no_login_on_loopback(console: Console) -> None:
     assert "Traceback" not in page.text
 
 
-def test_an_unknown_address_is_a_page_that_says_so(console: Console) -> None:
+def test_an_unknown_address_has_an_error_page(console: Console) -> None:
     visitor = console.visitor()
     reply = visitor.get("/nowhere")
     assert (reply.status, "This address has no page" in reply.text) == (404, True)

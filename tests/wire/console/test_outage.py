@@ -14,7 +14,7 @@ from tests.wire.monitoring.pages import HTTP
 PAGES = ("/", "/?q=a", "/databases/hive/default", "/growth", "/now", "/changes", "/locks", "/health")
 
 
-def test_pages_without_a_database_say_so(
+def test_pages_report_a_missing_database(
     make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     proxy = Proxy(make_database())

@@ -88,7 +88,7 @@ def test_partitions_are_a_calendar_with_gaps(console: Console) -> None:
 
 
 @pytest.mark.parametrize(("kind", "form"), [("date", "%Y-%m-%d"), ("string", "%Y%m%d"), ("int", "%Y%m%d")])
-def test_cells_lead_from_years_to_hours_and_back(console: Console, kind: str, form: str) -> None:
+def test_cells_link_from_years_to_hours_and_back(console: Console, kind: str, form: str) -> None:
     database = unique("db")
     days = [date(2025, 12, 1) + timedelta(number) for number in range(60)]
     with console.client() as client:

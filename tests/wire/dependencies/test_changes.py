@@ -78,7 +78,7 @@ def test_a_change_of_columns_may_be_refused(database_url: str, start_metastore: 
         client.alter_table(database, "t", changed)
 
 
-def test_many_add_partitions_at_once(metastore_server: Server, client: Any, database: str) -> None:
+def test_many_clients_add_partitions_concurrently(metastore_server: Server, client: Any, database: str) -> None:
     together = threading.Barrier(6)
 
     def work(number: int) -> None:
@@ -126,7 +126,7 @@ def test_a_base_changes_while_partitions_are_added(metastore_server: Server, cli
     assert len(fresh(client, database, "tdep")) == 15
 
 
-def test_no_circle_is_closed_by_two_at_once(metastore_server: Server, client: Any, database: str) -> None:
+def test_two_concurrent_calls_cannot_form_a_cycle(metastore_server: Server, client: Any, database: str) -> None:
     for _ in range(5):
         pair = "one", "two"
         for name in pair:

@@ -70,7 +70,7 @@ def test_trees(shown: Any, chain: str) -> None:
     assert f"{chain}.t@ds=2 (no partitions)" in shown("dependencies", f"{chain}.tdep@ds=2", "--up")
 
 
-def test_a_tree_knows_values_by_their_type(client: Any, shown: Any, database: str) -> None:
+def test_a_tree_compares_values_by_type(client: Any, shown: Any, database: str) -> None:
     client.create_table(table(database, "numbered", [("n", "int"), ("hr", "string")]))
     create(client, database, "daily", "numbered", "n")
     create(client, database, "above", "daily", "n")

@@ -19,7 +19,7 @@ def drop_cascade(client: Any, database: str) -> None:
     client.drop_database(database, True, True)
 
 
-def test_all_go_together(client: Any, database: str) -> None:
+def test_all_dependents_are_dropped_together(client: Any, database: str) -> None:
     create(client, database, "a_third", "tdep")
     create(client, database, "z_fourth", "a_third")
     add_to_dependent(client, database, "tdep", ["1"])
@@ -54,7 +54,7 @@ def test_former_dependencies_do_not_block_drops(client: Any, database: str) -> N
     assert client.get_table(other, "far").parameters["dependent.on"] == f"{other}.base"
 
 
-def test_the_parameter_follows_a_base_that_goes(client: Any, database: str) -> None:
+def test_the_parameter_follows_a_dropped_base(client: Any, database: str) -> None:
     depend(client, database, "tdep", "t2")
     assert client.get_table(database, "tdep").parameters["dependent.on"] == f"{database}.t,{database}.t2"
     client.drop_table(database, "t", True)

@@ -29,7 +29,7 @@ def source(request: pytest.FixtureRequest, make_database: Callable[..., str], tm
     made.close()
 
 
-def test_all_objects_come_along_as_they_are(source: HiveDatabase, database_url: str, tmp_path: Path) -> None:
+def test_all_objects_are_imported_unchanged(source: HiveDatabase, database_url: str, tmp_path: Path) -> None:
     before = source.content()
     state = copy(source.url, database_url)
     assert state.state == COPIED

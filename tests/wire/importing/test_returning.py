@@ -187,7 +187,7 @@ def test_the_switch_awaits_the_follower(
         assert client.get_table("sales", "ice").parameters["metadata_location"] == "2"
 
 
-def test_changes_go_back(servers: tuple[Server, Server]) -> None:
+def test_changes_are_returned_to_the_source(servers: tuple[Server, Server]) -> None:
     source, target = servers
     with connected(target) as client, returner(source, target) as one:
         for number, change in enumerate(CHANGES):

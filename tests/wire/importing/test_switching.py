@@ -299,9 +299,7 @@ def test_a_copy_is_refreshed(hive: HiveDatabase, imported: str) -> None:
     assert switched(imported, hive.url) == [DEFAULT, SALES]
 
 
-def test_a_forgotten_import_still_knows_switched_databases(
-    hive: HiveDatabase, database_url: str, tmp_path: Path
-) -> None:
+def test_a_forgotten_import_remembers_switched_databases(hive: HiveDatabase, database_url: str, tmp_path: Path) -> None:
     """A later run of other databases does not borrow the directories of those again."""
     copy(hive.url, database_url, "sales")
     assert switched(database_url, hive.url) == [SALES]

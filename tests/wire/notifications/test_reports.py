@@ -22,7 +22,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 )
 
 
-def test_inserts_and_refreshes_that_clients_tell(client: Any, log: Follower) -> None:
+def test_inserts_and_refreshes_that_clients_report(client: Any, log: Follower) -> None:
     database, name = new_table(client, KEYS)
     client.add_partitions([partition(database, name, [day]) for day in "ab"])
     log.read()
@@ -45,7 +45,7 @@ def test_inserts_and_refreshes_that_clients_tell(client: Any, log: Follower) -> 
     assert fire(client, database, name, insertDatas=[]) == []
 
 
-def test_many_partitions_can_be_refreshed_at_once(client: Any, log: Follower) -> None:
+def test_many_partitions_can_be_refreshed_in_one_call(client: Any, log: Follower) -> None:
     database, name = new_table(client, KEYS)
     client.add_partitions([partition(database, name, [day]) for day in "ab"])
     log.read()

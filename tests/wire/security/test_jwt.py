@@ -215,7 +215,7 @@ def test_requests_on_one_connection_in_any_pieces(metastore_server: Server) -> N
             answer += sock.recv(4096)
 
 
-def test_the_body_is_as_long_as_its_length_says(metastore_server: Server) -> None:
+def test_the_body_has_the_declared_length(metastore_server: Server) -> None:
     """If it were cut to 12 digits, the length would be that of the first call, and the rest a second request."""
     smuggled = POST + b"Content-Length: %d\r\n\r\n" % len(CALL) + CALL
     body = (CALL + smuggled).ljust(100 * len(CALL))

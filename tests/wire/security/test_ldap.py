@@ -141,7 +141,7 @@ def account(tmp_path: Path) -> dict[str, Any]:
     return search | {"bind_dn": f"cn=searcher,{BASE}", "bind_password_file": file}
 
 
-def test_the_directory_knows_the_password(url: str) -> None:
+def test_the_directory_verifies_the_password(url: str) -> None:
     assert directory(url).check("alice", "wonderland") == Identity("alice", PASSWORD)
 
 

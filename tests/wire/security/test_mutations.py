@@ -99,7 +99,7 @@ def surprises() -> Iterator[list[logging.LogRecord]]:
 
 
 @pytest.mark.parametrize("whole", [PLAIN, HTTP], ids=["PLAIN", "HTTP"])
-def test_undamaged_they_come_in(listener: Listener, whole: bytes) -> None:
+def test_undamaged_clients_are_authenticated(listener: Listener, whole: bytes) -> None:
     visit = Visit(listener, say(whole))
     assert [identity and identity.user for identity in visit.known] == ["alice"]
     assert b"inside" in visit.answer

@@ -64,7 +64,7 @@ def test_without_tls_no_password_is_taken(server: Server) -> None:
         client.get_database("default")
 
 
-def test_clients_without_credentials_are_told_which_ones_to_send(server: Server) -> None:
+def test_the_error_for_clients_without_credentials_names_the_required_ones(server: Server) -> None:
     with (
         client_of(server) as client,
         pytest.raises(errors.AuthenticationError, match=r"METASTORE_AUTHENTICATION=password\): use a password"),
@@ -78,7 +78,7 @@ def test_another_mechanism_is_reported(server: Server) -> None:
         assert b"Unsupported mechanism type GSSAPI: this metastore offers PLAIN" in sock.recv(4096)
 
 
-def test_a_user_that_is_added_may_come_in_and_a_removed_one_not(start: Callable[..., Server], tmp_path: Path) -> None:
+def test_an_added_user_can_log_in_and_a_removed_one_cannot(start: Callable[..., Server], tmp_path: Path) -> None:
     path = tmp_path / "users"
     command = [sys.executable, "-m", "metastore.cli", "users"]
 
@@ -159,7 +159,7 @@ GOOD = message(1, b"PLAIN") + message(5, b"\0alice\0wonderland-\xc3\xa9")
 CALL = b"\x80\x01\x00\x01\x00\x00\x00\x11get_all_databases\x00\x00\x00\x00\x00"
 
 
-def test_an_exchange_may_come_in_any_pieces_and_with_the_first_call(plain_server: Server) -> None:
+def test_an_exchange_may_arrive_in_any_pieces_and_with_the_first_call(plain_server: Server) -> None:
     data = GOOD + struct.pack("!I", len(CALL)) + CALL
     for size in (1, 7, len(data)):
         with raw(plain_server) as sock:

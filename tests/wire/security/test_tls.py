@@ -54,7 +54,7 @@ def test_a_plain_client_gets_an_error_about_tls(required: Server) -> None:
         client.get_database("default")
 
 
-def test_a_client_that_calls_at_once_gets_the_error_too(required: Server) -> None:
+def test_a_client_that_calls_immediately_gets_the_error_too(required: Server) -> None:
     with raw(required) as sock:
         for _ in range(2):
             sock.sendall(DATABASES)
@@ -130,7 +130,7 @@ def test_a_hello_cut_anywhere_affects_no_other_client(allowed: Server, cut: int)
         assert client.get_database("default").name == "default"
 
 
-def test_a_hello_may_come_byte_by_byte(required: Server, authority: Authority) -> None:
+def test_a_hello_may_arrive_byte_by_byte(required: Server, authority: Authority) -> None:
     context = ssl.create_default_context(cafile=str(authority.pem))
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = context.wrap_bio(incoming, outgoing, server_hostname="localhost")

@@ -37,7 +37,7 @@ def test_small_calls_do_not_wait_behind_large_ones_of_their_address() -> None:
     assert queue.take(always, lambda connection: connection is not large) == (address, small)
 
 
-def test_addresses_come_in_turn() -> None:
+def test_addresses_take_turns() -> None:
     queue, many, few = FairQueue(), Address("many"), Address("few")
     calls = [waiting() for _ in range(4)]
     for call in calls[:3]:

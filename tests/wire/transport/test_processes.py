@@ -59,7 +59,7 @@ def test_calls_that_do_not_end_in_time_are_cut(serve_echo: ServeEcho, tmp_path: 
     assert "application closed" in server.log
 
 
-def test_a_second_signal_ends_it_at_once(serve_echo: ServeEcho, tmp_path: Path) -> None:
+def test_a_second_signal_ends_it_immediately(serve_echo: ServeEcho, tmp_path: Path) -> None:
     server = serve_echo(workers=2, drain_timeout=60)
     BlockedCall(server, tmp_path)
     terminate(server)
@@ -74,7 +74,7 @@ def ask(server: EchoServer) -> tuple[Any, int]:
     return client, int(client.getOption("pid"))
 
 
-def test_a_killed_worker_is_replaced_and_others_go_on(serve_echo: ServeEcho) -> None:
+def test_a_killed_worker_is_replaced_and_others_continue(serve_echo: ServeEcho) -> None:
     server = serve_echo(workers=2)
     clients = dict(reversed(ask(server)) for _ in range(8))
     assert len(clients) == 2, "both workers accept"
@@ -89,7 +89,7 @@ def test_a_killed_worker_is_replaced_and_others_go_on(serve_echo: ServeEcho) -> 
     assert server.wait() == 0
 
 
-def test_a_worker_that_hangs_is_replaced_and_others_go_on(serve_echo: ServeEcho) -> None:
+def test_a_worker_that_hangs_is_replaced_and_others_continue(serve_echo: ServeEcho) -> None:
     server = serve_echo(workers=2, hung_after=2)
     clients = dict(reversed(ask(server)) for _ in range(8))
     hung, healthy = clients
@@ -129,7 +129,7 @@ def test_workers_that_cannot_start_end_it(serve_echo: ServeEcho, tmp_path: Path)
     assert "Traceback" not in server.log
 
 
-def test_workers_that_cannot_start_any_more_are_tried_again_and_others_go_on(
+def test_workers_that_cannot_start_any_more_are_retried_and_others_continue(
     serve_echo: ServeEcho, tmp_path: Path
 ) -> None:
     broken = tmp_path / "broken"

@@ -58,7 +58,7 @@ def put(handshakes: TlsScheduler, *greetings: Greeting) -> None:
         handshakes.put(cast(Any, greeting))
 
 
-def test_addresses_come_in_turn() -> None:
+def test_addresses_take_turns() -> None:
     shaking, taken = turns(working=False)
     begun, go = threading.Event(), threading.Event()
     many, few = Address("many"), Address("few")

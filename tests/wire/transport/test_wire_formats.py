@@ -79,7 +79,7 @@ def test_a_message_may_arrive_byte_by_byte(server: EchoServer, wire_format: str)
         (b"\x00\x00\x00\x30\x82\x21", WireFormat(framed=True, compact=True)),
     ],
 )
-def test_the_first_bytes_tell_the_wire_format(first: bytes, wire_format: WireFormat) -> None:
+def test_the_first_bytes_determine_the_wire_format(first: bytes, wire_format: WireFormat) -> None:
     assert detect(first) == wire_format
 
 

@@ -54,7 +54,7 @@ def test_slow_senders_do_not_keep_others_waiting(serve_echo: ServeEcho) -> None:
     assert all(b"late" in socket.recv(4096) for socket in slow)
 
 
-def test_calls_of_many_clients_at_once_are_not_mixed_up(serve_echo: ServeEcho) -> None:
+def test_calls_of_concurrent_clients_are_not_mixed_up(serve_echo: ServeEcho) -> None:
     server = serve_echo(workers=2, max_threads=4)
     wrong: list[str] = []
 
@@ -157,7 +157,7 @@ def test_calls_from_the_queue_that_take_long_leave_a_thread_for_others(serve_ech
         (folder / "go").write_text("")
 
 
-def test_a_list_has_as_many_elements_as_its_header_says(serve_echo: ServeEcho) -> None:
+def test_a_list_has_the_number_of_elements_in_its_header(serve_echo: ServeEcho) -> None:
     server = serve_echo(workers=1)
     victim = server.connect()
     parts = b"\x0c\x00\x01\x0f\x00\x03\x0c" + (900_000).to_bytes(4, "big") + bytes(100_000)
