@@ -27,7 +27,7 @@ def test_calls_come_back_with_time_and_each_has_its_own(monkeypatch: pytest.Monk
     assert granted(alice, 5) == 2
     assert granted(bob, 5) == 1, "all clients of a kind share theirs"
     assert granted(nobody, 5) == granted(elsewhere, 5) == 2, "without a name, an address is one"
-    assert guard.before(alice, UNLOCK, unlock_args(), 10) is None, "what others wait for is not refused"
+    assert guard.before(alice, UNLOCK, unlock_args(), 10) is None, "calls that release a lock are not rejected"
     clock[0] = 0.5
     assert granted(nobody, 5) == 1
     clock[0] = 100.0

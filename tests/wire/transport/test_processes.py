@@ -53,7 +53,7 @@ def test_calls_that_do_not_end_in_time_are_cut(serve_echo: ServeEcho, tmp_path: 
     server = serve_echo(workers=1, drain_timeout=0.2)
     blocked = BlockedCall(server, tmp_path)
     terminate(server)
-    assert server.wait() == 1, "who waits for it learns that a call was cut"
+    assert server.wait() == 1, "the exit status shows that a call was aborted"
     assert blocked.socket.recv(1) == b""
     assert "1 calls were aborted: they did not finish within 0.2 s" in server.log
     assert "application closed" in server.log
