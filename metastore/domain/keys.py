@@ -113,7 +113,7 @@ def sort_key(kind: KeyKind, text: str) -> str | None:
 
 
 def sort_keys(kinds: Iterable[KeyKind], values: Iterable[str]) -> list[str | None]:
-    """Returns the sort key of each value. Those that are not the text itself are cached."""
+    """Returns the sort key of each value. Keys that differ from the text are cached."""
     return [text if kind is KeyKind.STRING else _CACHED[kind](text) for kind, text in zip(kinds, values, strict=False)]
 
 

@@ -110,7 +110,9 @@ def test_everything_is_restored(name: str, installation: Installation) -> None:
     assert installation.left() == {}
     installation.agrees()
     installation.call("clean", CleanRequest(graceMillis=0))
-    assert [location for location in installation.disk() if "_versions" in location] == [], "the files of the overwrite are removed"
+    assert [location for location in installation.disk() if "_versions" in location] == [], (
+        "the files of the overwrite are removed"
+    )
     with pytest.raises(NotFoundError, match=r"can be undropped: it was not dropped within METASTORE_DROP_RETENTION"):
         installation.undrop(*wanted)
 

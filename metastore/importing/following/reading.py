@@ -2,8 +2,8 @@
 
 Hive before 3.0 does not lock its sequence of event IDs. Transactions at the same time read the same number, and the
 last commit may set the sequence back. So several events have the same ID, and an event can appear after events with
-higher IDs. Of such a source, the latest part of the log is read again and again, and events that are new in it are
-returned.
+higher IDs. For such a source, the follower reads the latest part of the log
+repeatedly, and returns the events that are new in it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LogReader:
         self._due = 0.0
 
     def read(self, position: int, *, whole: bool = False) -> list[NotificationEvent]:
-        """Returns the next events, by ascending IDs. Those of a source that repeats IDs can be before the position.
+        """Returns the next events, by ascending IDs. If the source repeats IDs, they can be before the position.
 
         `whole`: reads the latest part again even if it was read just now.
         """

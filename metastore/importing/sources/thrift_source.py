@@ -176,7 +176,7 @@ class ThriftSource:
         return read
 
     def _known(self, name: TableName) -> Table | None:
-        """Returns a table. Those that were read last are not read again: their partitions are usually read next."""
+        """Returns a table. The last tables are cached, because their partitions are usually read next."""
         return self._read[name] if name in self._read else self.table(name)
 
     def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:

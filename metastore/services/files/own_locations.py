@@ -1,4 +1,4 @@
-"""The locations that a write may name: those of its own table."""
+"""The locations that a write may name: only locations of its own table."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class RetiredLocations(Repository):
     def forget(self, locations: Sequence[str], table_id: int | None = None) -> list[str]:
         """Deletes the records of locations that are in use again or gone; returns those that existed.
 
-        `table_id`: only those of this table.
+        `table_id`: only locations of this table.
         """
         statement = delete(file_operations).where(_RETIRED, _COLUMNS.location == any_(literal(list(locations), Texts)))
         if table_id is not None:
