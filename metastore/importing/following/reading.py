@@ -2,8 +2,8 @@
 
 Hive before 3.0 does not lock its sequence of event IDs. Transactions at the same time read the same number, and the
 last commit may set the sequence back. So several events have the same ID, and an event can appear after events with
-higher IDs. For such a source, the follower reads the latest part of the log
-repeatedly, and returns the events that are new in it.
+higher IDs. For such a source, the follower reads the latest part of the log repeatedly, and returns the events that are
+new in it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Altering tables: compare-and-swap, rename, columns with or without the partitions' columns (Hive's HiveAlterHandler)."""
+"""Altering tables: compare-and-swap, rename, columns, also of partitions (Hive's HiveAlterHandler)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal: carries out the file operations that transactions have planned, and finishes the operations of dead servers.
+"""The journal: carries out the file operations that transactions have planned, and continues after dead servers.
 
 Operations are rows of the table `file_operations`, inserted by the transaction that changes the catalog. A server holds
 a lease on the operations that it carries out; when the lease ends, any server may take them over. No file is touched
