@@ -210,7 +210,7 @@ def test_the_default_location_of_spark_becomes_the_default_of_the_server(
             "file:/home/u/warehouse/three.db",
             "s3a://b/spark-warehouse/three.db",
         ):
-            with pytest.raises(InvalidObjectException, match=r"outside of .*add it to METASTORE_ALLOWED_LOCATIONS"):
+            with pytest.raises(InvalidObjectException, match=r"is outside .*add it to METASTORE_ALLOWED_LOCATIONS"):
                 client.create_database(Database(name="three", locationUri=other))
 
 

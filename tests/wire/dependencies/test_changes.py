@@ -72,7 +72,7 @@ def test_a_change_of_columns_may_be_refused(database_url: str, start_metastore: 
         create(client, database, "tdep", "t")
         changed = client.get_table(database, "t")
         changed.sd.cols = [*changed.sd.cols, FieldSchema("new", "int", None)]
-        with pytest.raises(InvalidOperationException, match=rf"{database}.tdep depends on it, .*refuse"):
+        with pytest.raises(InvalidOperationException, match=rf"{database}.tdep depends on it, .*reject"):
             client.alter_table(database, "t", changed)
         client.drop_table(database, "tdep", True)
         client.alter_table(database, "t", changed)

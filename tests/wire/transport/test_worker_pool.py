@@ -234,7 +234,7 @@ def test_a_client_that_does_not_take_its_reply_is_left(serve_echo: ServeEcho) ->
 
 def test_connections_take_no_files_that_the_rest_needs(serve_echo: ServeEcho) -> None:
     server = serve_echo(workers=1, max_connections=100, files=64)
-    server.wait_for_log("max_connections=100 needs 356 open files, but ulimit -n allows 64: it is lowered to 32")
+    server.wait_for_log("max_connections=100 needs 356 open files, but ulimit -n allows 64: the limit is lowered to 32")
     clients = [server.client() for _ in range(32)]
     assert [client.getOption("echo") for client in clients] == [""] * 32
     with pytest.raises(TApplicationException, match="max_connections=32"):
