@@ -42,6 +42,8 @@ READERS: Final[Mapping[str, str]] = {
 Kudu, HBase, Kafka and JDBC tables have no such property: they name servers and tables.
 """
 
+_UNSET: Final = ("avro.schema.url", "none")
+"""Hive's Avro tables have this value to ignore the property, because it cannot be removed."""
 _LISTS: Final = frozenset(("data-file.external-paths",))
 """Properties that name several locations, separated by commas."""
 _NOT_FILES: Final = frozenset(
@@ -66,7 +68,7 @@ def named_locations(properties: Mapping[str, str | None]) -> Iterator[str]:
     """
     for name, value in properties.items():
         folded = name.lower()
-        if folded in READERS and value and not _is_web(value):
+        if folded in READERS and value and (folded, value) != _UNSET and not _is_web(value):
             texts = value.split(",") if folded in _LISTS else [value]
             yield from texts
             yield from (decoded for text in texts if (decoded := unquote(text)) != text)

@@ -30,8 +30,8 @@ class Resource(NamedTuple):
     owner_kind: int | None = None
 
 
-Identity = tuple[str | None, tuple[str, ...]]
-"""A user, and the user's groups in order."""
+Identity = tuple[str | None, frozenset[str]]
+"""A user, and the user's groups."""
 
 
 class _Caller:
@@ -44,6 +44,11 @@ class _Caller:
         self.size = _CALLER_OVERHEAD + sum(100 + 4 * len(name) for name in (user or "", *groups))
         self.decisions: dict[Resource, tuple[float, frozenset[str]]] = {}
 
+    def known(self, resource: Resource, now: float) -> frozenset[str] | None:
+        """Returns the rights on a resource; None if there is no valid decision."""
+        found = self.decisions.get(resource)
+        return found[1] if found is not None and found[0] > now else None
+
 
 class DecisionCache:
     """Rights by caller and resource. The threads of a process share it."""
@@ -54,14 +59,17 @@ class DecisionCache:
         self._sets: dict[frozenset[str], frozenset[str]] = {}
         self._lock = threading.Lock()
 
+    def decision(self, identity: Identity, resource: Resource, now: float) -> frozenset[str] | None:
+        """Returns the rights on a resource; None if there is no valid decision."""
+        caller = self._callers.get(identity)
+        return caller.known(resource, now) if caller is not None else None
+
     def known(self, identity: Identity, resources: Iterable[Resource], now: float) -> list[frozenset[str] | None]:
         """Returns the rights on each resource; None if there is no valid decision."""
         caller = self._callers.get(identity)
         if caller is None:
             return [None for _ in resources]
-        decisions = caller.decisions
-        found = (decisions.get(resource) for resource in resources)
-        return [each[1] if each is not None and each[0] > now else None for each in found]
+        return [caller.known(resource, now) for resource in resources]
 
     def remember(self, identity: Identity, answers: Mapping[Resource, frozenset[str]], expires: float) -> None:
         """Remembers rights on resources."""

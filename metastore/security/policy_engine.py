@@ -59,7 +59,7 @@ class PolicyEngine:
 
     def rights(self, user: str | None, groups: Iterable[str], resources: Collection[Resource]) -> list[frozenset[str]]:
         """Returns the rights on each resource. Raises UnavailableError if the engine does not give a valid answer."""
-        identity = user, tuple(sorted(groups))
+        identity = user, frozenset(groups)
         now = self.clock()
         wanted = list(resources)
         decided = dict(zip(wanted, self._cache.known(identity, wanted, now), strict=True))
@@ -71,17 +71,21 @@ class PolicyEngine:
             self._cache.remember(identity, answers, now + self._cache_seconds)
         return [held for resource in wanted if (held := decided[resource]) is not None]
 
+    def decision(self, user: str | None, groups: frozenset[str], resource: Resource) -> frozenset[str] | None:
+        """Returns the remembered rights on a resource, or None if the engine has to be queried."""
+        return self._cache.decision((user, groups), resource, self.clock())
+
     def known(
-        self, user: str | None, groups: Iterable[str], resources: Iterable[Resource]
+        self, user: str | None, groups: frozenset[str], resources: Iterable[Resource]
     ) -> list[frozenset[str] | None]:
         """Returns the remembered rights on each resource, or None if the engine has to be queried."""
-        return self._cache.known((user, tuple(sorted(groups))), resources, self.clock())
+        return self._cache.known((user, groups), resources, self.clock())
 
     def _ask(self, identity: Identity, resources: Sequence[Resource]) -> list[frozenset[str]]:
         if self.clock() < self._paused_until:
             raise UnavailableError("The policy engine does not answer (METASTORE_OPA_URL); try again")
         user, groups = identity
-        document = {"identity": {"user": user, "groups": groups}, "resources": list(map(_described, resources))}
+        document = {"identity": {"user": user, "groups": sorted(groups)}, "resources": list(map(_described, resources))}
         try:
             answer = self._post({"input": document})
             return _parsed(answer, len(resources))

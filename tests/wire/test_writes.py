@@ -288,6 +288,10 @@ def test_an_overwrite_is_not_undone_by_a_client_that_read_before_it(
     assert (read().sd.location, read().parameters.get("colour")) == (location, None)
     alter(read(), colour="red")
     assert (read().sd.location, read().parameters["colour"]) == (location, "red")
+    back = read()
+    back.sd.location = before.sd.location
+    alter(back)  # SET LOCATION: nothing else differs
+    assert read().sd.location == before.sd.location
     chosen = read()
     chosen.sd.location = other
     alter(chosen)

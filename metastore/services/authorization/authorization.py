@@ -58,9 +58,9 @@ def is_exact(grants: CallerGrants) -> bool:
 class Authorization:
     """Decides what the caller of the current call may do and see."""
 
-    def __init__(self, store: Store, admins: Administrators, roots: Roots) -> None:
+    def __init__(self, store: Store, admins: Administrators, roots: Roots, *, by_policy: bool = False) -> None:
         self._store = store
-        self._cache = GrantsCache(admins)
+        self._cache = GrantsCache(admins, by_policy=by_policy)
         self._roots = roots
 
     def grants(self) -> CallerGrants:

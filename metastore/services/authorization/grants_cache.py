@@ -73,10 +73,15 @@ class CachedGrants:
 
 
 class GrantsCache:
-    """The grants of the callers of a process. `admins`: the administrators that the settings name."""
+    """The grants of the callers of a process.
 
-    def __init__(self, admins: Administrators) -> None:
+    `admins`: the administrators that the settings name. `by_policy`: a policy engine decides, so that only the stored
+    privileges on locations count.
+    """
+
+    def __init__(self, admins: Administrators, *, by_policy: bool = False) -> None:
         self._admins = admins
+        self._by_policy = by_policy
         self._cache: Cache[tuple[str | None, tuple[str, ...]], CachedGrants] = Cache(_CACHE_BYTES)
 
     def cached(self, work: UnitOfWork) -> CachedGrants:
@@ -127,6 +132,10 @@ class GrantsCache:
             if Duty.DATA in grants.duties:
                 everything = grants.everywhere | {"ALL"}
                 grants = replace(grants, everywhere=everything, locations=grants.locations | {ANY_LOCATION})
+            if self._by_policy:
+                grants = CallerGrants(
+                    user, grants.groups, by_policy=True, locations=grants.locations, version=grants.version
+                )
         cached = CachedGrants(user, groups, grants)
         names = (groups, grants.roles, grants.catalogs, grants.databases, grants.locations)
         size = 1000 + 100 * sum(map(len, names)) + 500 * len(grants.rules)

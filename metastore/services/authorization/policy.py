@@ -13,6 +13,7 @@ from typing import Final
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import RequiredPrivilege, Requirement
 from metastore.domain.privileges import (
+    OWNER_RIGHTS,
     Administrators,
     CallerGrants,
     CatalogName,
@@ -60,17 +61,8 @@ class PolicyAuthorization(Authorization):
     """
 
     def __init__(self, store: Store, admins: Administrators, roots: Roots, engine: PolicyEngine) -> None:
-        super().__init__(store, admins, roots)
+        super().__init__(store, admins, roots, by_policy=True)
         self._engine = engine
-
-    def current(self, work: UnitOfWork) -> CallerGrants:
-        """Returns the caller without stored privileges, except those on locations."""
-        grants = super().current(work)
-        if grants.is_admin:
-            return grants
-        return CallerGrants(
-            grants.user, grants.groups, by_policy=True, locations=grants.locations, version=grants.version
-        )
 
     def for_call(self, grants: CallerGrants, requirements: Iterable[Requirement]) -> CallerGrants:
         """Adds the rights on the catalogs and on everything that the requirements are about."""
@@ -120,29 +112,29 @@ class PolicyAuthorization(Authorization):
 
     def _table(self, work: UnitOfWork, name: TableName) -> EncodedStruct[Table]:
         """As Authorization, in one statement."""
-        read, _, held = self._decided(self.cached(work), work.access.read_table(name), name)
+        read, _, granted = self._decided(work, name)
         encoded = work.access.encoded(read)
-        return encoded if Right.OWNERSHIP in held else without_secrets(encoded)
+        return encoded if Right.OWNERSHIP in granted else without_secrets(encoded)
 
     def _table_with_rights(self, work: UnitOfWork, name: TableName) -> ReadWithRights:
         """As Authorization, in one statement."""
-        read, grants, held = self._decided(self.cached(work), work.access.read_table(name), name)
+        read, grants, granted = self._decided(work, name)
+        held = rights(grants, read.securable._replace(granted=granted))
         return ReadWithRights(read.securable.table_id or 0, work.access.encoded(read), grants, held)
 
-    def _decided(
-        self, grants: CallerGrants, read: ReadTable | None, name: TableName
-    ) -> tuple[ReadTable, CallerGrants, frozenset[str]]:
-        """Returns the table with the caller's rights. Raises NotFoundError if it does not exist or is hidden."""
+    def _decided(self, work: UnitOfWork, name: TableName) -> tuple[ReadTable, CallerGrants, frozenset[str]]:
+        """Returns the table and the rights that the engine returns. Raises NotFoundError if it does not exist or is
+        hidden.
+        """
+        grants, read = self.cached(work), work.access.read_table(name)
+        granted = OWNER_RIGHTS
         if not grants.is_admin:
-            grants = CallerGrants(grants.user, grants.groups, by_policy=True)
-            (granted,) = self._rights(grants, [_resource(name, read.securable if read else None)])
+            granted = self._rights_on(grants, _resource(name, read.securable if read else None))
         if read is None:
             raise missing_table(name)
-        securable = read.securable if grants.is_admin else read.securable._replace(granted=granted, within=False)
-        held = rights(grants, securable)
-        if not held:
+        if not granted:
             raise HiddenError(str(missing_table(name)))
-        return read, grants, held
+        return read, grants, granted
 
     def visible_tables(self, names: Iterable[TableName]) -> set[TableName]:
         grants, securables = self._looked_up(names)
@@ -170,6 +162,16 @@ class PolicyAuthorization(Authorization):
         """
         grants = self.grants()
         return grants.user, grants.is_admin, EVERYTHING if grants.is_admin else NOTHING
+
+    def _rights_on(self, grants: CallerGrants, resource: Resource) -> frozenset[str]:
+        """Returns the rights on a resource. Raises _UndecidedError if they are not known yet."""
+        answers = _answers.get()
+        held = answers.get(resource) if answers else None
+        if held is None:
+            held = self._engine.decision(grants.user, grants.groups, resource)
+        if held is None:
+            raise _UndecidedError(grants, [resource])
+        return held
 
     def _rights(self, grants: CallerGrants, resources: Iterable[Resource]) -> list[frozenset[str]]:
         """Returns the rights on each resource. Raises _UndecidedError for those that are not known yet."""

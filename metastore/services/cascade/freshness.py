@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from metastore.domain.column_statistics import ANALYZED
-from metastore.services.rules.tables import DDL_TIME
+from metastore.services.rules.tables import DATES
 from metastore.storage.references import TableRef
 from metastore.storage.repositories.dependencies import PartitionEdge, Spec
 from metastore.storage.unit_of_work import UnitOfWork
@@ -14,7 +14,6 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition
 
 # Hive's clients name the statement (AlterTableType). Spark does not, but its ANALYZE changes only its own statistics.
 _NO_WRITES: Final = ("ADDPROPS", "DROPPROPS", "UPDATESTATS")
-_DATES: Final = (DDL_TIME, "last_modified_by", "last_modified_time")
 
 
 def keep_fresh(work: UnitOfWork, table: TableRef, changed: Sequence[int] | None = None) -> None:
@@ -61,4 +60,4 @@ def _counted(old: Partition, new: Partition) -> bool:
     before, after = old.parameters or {}, new.parameters or {}
     keys = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
     of_spark = {key for key in keys if key.startswith(ANALYZED)}
-    return bool(of_spark) and not keys - of_spark - set(_DATES) and bool(old.sd == new.sd)
+    return bool(of_spark) and not keys - of_spark - set(DATES) and bool(old.sd == new.sd)

@@ -77,7 +77,7 @@ class PartitionAlterService(ChangingService):
                 pairs = _lock_existing(work, stored, rules, new, context)
                 old_texts = befores([old for old, _ in pairs])
                 changes = self._successors(work, stored, rules, pairs)
-                relocated = self._admit_locations(work, stored, rules.table, changes)
+                relocated = self._admit_locations(work, stored, rules.table, changes, context)
                 # Decided before statistics are filled in, which must not count as a change by the client.
                 keeps_data = leaves_data([(change.old.partition, change.new.partition) for change in changes], context)
                 if counting:
@@ -108,7 +108,12 @@ class PartitionAlterService(ChangingService):
         return changes
 
     def _admit_locations(
-        self, work: UnitOfWork, stored: StoredTable, table: Table, changes: Sequence[_Change]
+        self,
+        work: UnitOfWork,
+        stored: StoredTable,
+        table: Table,
+        changes: Sequence[_Change],
+        context: Mapping[str, str],
     ) -> list[str]:
         """Checks changed locations. Returns the new ones that no partition of the call had before."""
         relocated = [change for change in changes if change.relocates]
@@ -117,13 +122,11 @@ class PartitionAlterService(ChangingService):
         known = {text for change in changes for text in locations_of(change.old.partition.sd)}
         descriptors = [change.new.partition.sd for change in relocated]
         admit_descriptors(self._warehouse.roots, table, descriptors, known)
-        names = {
-            text: f"{stored.ref.name} partition {change.old.name}"
+        pairs = {
+            f"{stored.ref.name} partition {change.old.name}": (change.old.partition, change.new.partition)
             for change in relocated
-            for text in locations_of(change.new.partition.sd)
-            if text not in known
         }
-        check_not_replaced(work, stored, names)
+        check_not_replaced(work, stored, pairs, context)
         return [sd.location for sd in descriptors if sd.location and sd.location not in known]
 
     def _store_changes(

@@ -26,7 +26,7 @@ from metastore.services.files.open_writes import move_registered, rewrite_partit
 from metastore.services.files.planning import check_unblocked, plan_moves
 from metastore.services.files.retirement import check_not_replaced
 from metastore.services.rules.events import table_text
-from metastore.services.rules.locations import admit_table, locations_of
+from metastore.services.rules.locations import admit_table
 from metastore.services.rules.lookup import get_home, lock_tables, required, taken
 from metastore.services.rules.meta_confs import disallows_type_changes
 from metastore.services.rules.partitions import check_version, updates_statistics
@@ -84,6 +84,7 @@ class TableAlterService(ChangingService):
                     _check_expected(old, new, context)
                     # A repeated attempt begins with the table that the client sent.
                     after = self._successor(database, old, copy.deepcopy(new), context)
+                    check_not_replaced(work, stored, {str(name): (old, after)}, context)
                     if counted and not after.partitionKeys and not is_view(after):
                         fill_statistics([after], counted)
                     self._check_change(work, stored, old, after, cascade=cascade)
@@ -115,17 +116,13 @@ class TableAlterService(ChangingService):
         return new
 
     def _check_change(self, work: UnitOfWork, stored: StoredTable, old: Table, new: Table, *, cascade: bool) -> None:
-        """Raises InvalidOperationError for a change that Hive, partitions or dependent tables do not allow, and
-        ConflictError for one of a table that was read before an overwrite.
-        """
+        """Raises InvalidOperationError for a change that Hive, partitions or dependent tables do not allow."""
         _check_keys(old, new)
         if disallows_type_changes():
             _check_types(old, new)
         if cascade or not old.partitionKeys:
             check_bucketing_columns(old, new)
         check_alter(work, stored, old, new, propagate=self._propagate)
-        changed = set(locations_of(new.sd)) - set(locations_of(old.sd))
-        check_not_replaced(work, stored, dict.fromkeys(changed, str(stored.ref.name)))
 
     def _change(
         self,

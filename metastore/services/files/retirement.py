@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 from metastore.domain.skew_directories import default_directory
 from metastore.errors import ConflictError
 from metastore.services.files.open_writes import root_of
 from metastore.services.rules.locations import locations_of
+from metastore.services.rules.tables import DATES
+from metastore.storage.mapping.descriptors import without_locations
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.repositories.retired_locations import REPLACED
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
-from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
+from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 
+Owner: TypeAlias = Table | Partition
+_SET_LOCATION: Final = ("ALTERLOCATION", "ALTERSKEWEDLOCATION")
+"""Hive's clients name the statement (AlterTableType). Spark does not."""
 _JUST: Final = timedelta(minutes=1)
 """How long a client may need from reading a table or partition to altering it."""
 
@@ -64,20 +69,40 @@ def retire(
     return unused
 
 
-def check_not_replaced(work: UnitOfWork, stored: StoredTable, changed: Mapping[str, str]) -> None:
+def check_not_replaced(
+    work: UnitOfWork, stored: StoredTable, changes: Mapping[str, tuple[Owner, Owner]], context: Mapping[str, str]
+) -> None:
     """Raises ConflictError if a write has just replaced one of the locations that a client sets.
 
-    `changed`: the table or partition that gets a location, by location.
+    `changes`: tables or partitions before and after, by the name that the message tells. `context`: the properties of
+    the client's EnvironmentContext.
 
     Hive's clients send the whole table or partition. If they have read it before an overwrite, they would bring the old
-    rows back. Later, such a location is a client's choice: Trino and Flink write partitions at their default location.
+    rows back. A client that sets a location and nothing else means that. Later, every such location is a client's
+    choice: Trino and Flink write partitions at their default location.
     """
-    labels = {paths.canonical(text): label for text, label in changed.items()}
+    if "expected_version" in context or context.get("alterTableOpType") in _SET_LOCATION:
+        return
+    known = {text for old, _ in changes.values() for text in locations_of(old.sd)}
+    labels: dict[str, str] = {}
+    for label, (old, new) in changes.items():
+        changed = [text for text in paths.absolute(locations_of(new.sd)) if text not in known]
+        if changed and _without_locations(old) != _without_locations(new):
+            labels |= dict.fromkeys(map(paths.canonical, changed), label)
     if labels and (replaced := work.retired_locations.replaced_since(stored.ref.id, list(labels), _JUST)):
         raise ConflictError(
             f"Another client has overwritten {labels[replaced[0]]}, and {replaced[0]} is its former location: read it "
             "again and repeat the change; UNDROP brings the former rows back"
         )
+
+
+def _without_locations(owner: Owner) -> tuple[object, ...]:
+    """Returns the fields that differ if a client has read the table or partition before an overwrite, or changes them.
+
+    An overwrite changes the counts in the parameters.
+    """
+    parameters = {key: value for key, value in (owner.parameters or {}).items() if key not in DATES}
+    return parameters, without_locations(owner.sd), getattr(owner, "owner", None)
 
 
 def replaced_at_defaults(work: UnitOfWork, stored: StoredTable, names: Iterable[str]) -> list[str]:

@@ -17,6 +17,8 @@ from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, Princip
 
 MANAGED, EXTERNAL, VIEW, MATERIALIZED_VIEW = "MANAGED_TABLE", "EXTERNAL_TABLE", "VIRTUAL_VIEW", "MATERIALIZED_VIEW"
 DDL_TIME = "transient_lastDdlTime"
+DATES = (DDL_TIME, "last_modified_by", "last_modified_time")
+"""Parameters that clients change with every alteration."""
 BASIC = ("numFiles", "totalSize")
 
 

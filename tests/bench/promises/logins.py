@@ -75,7 +75,9 @@ def _(installation: Installation) -> None:
 @promise("After five wrong passwords, all workers delay the user at this address")
 def _(installation: Installation) -> None:
     texts = [_answer(installation, "guessed", f"guess {number}") for number in range(12)]
-    assert sum("password is wrong" in text for text in texts) == 5, texts
+    # On a busy machine a delay ends before the last attempts, which are then checked and delay the user for longer.
+    assert all("password is wrong" in text for text in texts[:5]), texts
+    assert "Too many failed logins" in texts[5], texts
     assert "Too many failed logins" in _answer(installation, "guessed", "guessed")
 
 

@@ -104,6 +104,7 @@ def test_other_properties_with_a_uri_are_unknown_locations() -> None:
     assert list(unknown_locations(held)) == [("custom.root", "s3a://b/x")]
     assert list(unknown_locations({"path": "s3a://b/x"})) == []
     assert list(named_locations({"avro.schema.url": "https://registry/schema"})) == []
+    assert list(named_locations({"avro.schema.url": "none", "path": ""})) == []
 
 
 def test_locations_are_found_as_clients_read_them() -> None:

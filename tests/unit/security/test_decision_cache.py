@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from metastore.security.decision_cache import DecisionCache, Identity, Resource
 
 SELECT, NOTHING = frozenset(["SELECT"]), frozenset[str]()
-BOB: Identity = ("bob", ("analysts",))
+BOB: Identity = ("bob", frozenset(["analysts"]))
 
 
 def tables(count: int, start: int = 0) -> list[Resource]:
@@ -27,7 +27,7 @@ def test_a_decision_is_valid_until_it_expires() -> None:
     cache.remember(BOB, {sales: SELECT}, expires=15.0)
     assert cache.known(BOB, [sales, other], 14.9) == [SELECT, None]
     assert cache.known(BOB, [sales], 15.0) == [None]
-    assert cache.known(("bob", ()), [sales], 14.9) == [None]
+    assert cache.known(("bob", frozenset()), [sales], 14.9) == [None]
     cache.remember(BOB, {sales: NOTHING}, expires=25.0)
     assert cache.known(BOB, [sales], 20.0) == [NOTHING]
 
@@ -45,7 +45,7 @@ def test_decisions_take_no_more_memory_than_the_limit() -> None:
     try:
         before = tracemalloc.get_traced_memory()[0]
         for number in range(30):
-            groups = tuple(f"group_{number}_{each}" for each in range(50))
+            groups = frozenset(f"group_{number}_{each}" for each in range(50))
             cache.remember((f"user_{number}", groups), dict.fromkeys(tables(1000), SELECT), expires=1.0)
         for start in range(0, 30_000, 1000):
             cache.remember(BOB, dict.fromkeys(tables(1000, start), SELECT), expires=1.0)
@@ -62,8 +62,9 @@ def test_the_last_decision_is_remembered(steps: list[tuple[str, int, bool]]) -> 
     for user, number, is_granted in steps:
         (resource,) = tables(1, number)
         model[user, resource] = SELECT if is_granted else NOTHING
-        cache.remember((user, ()), {resource: model[user, resource]}, expires=1.0)
+        cache.remember((user, frozenset()), {resource: model[user, resource]}, expires=1.0)
         for (other, known), held in model.items():
-            assert cache.known((other, ()), [known], 0.0)[0] in (held, None)
+            assert cache.known((other, frozenset()), [known], 0.0)[0] in (held, None)
     if steps:
-        assert cache.known((user, ()), [resource], 0.0) == [model[user, resource]]
+        assert cache.known((user, frozenset()), [resource], 0.0) == [model[user, resource]]
+        assert cache.decision((user, frozenset()), resource, 0.0) == model[user, resource]
