@@ -68,8 +68,16 @@ def test_the_first_statements_work_as_typed(
     with connected(server) as client:
         assert client.get_database("shop").locationUri == f"{server.warehouse}/shop.db"
         assert client.get_all_tables("shop") == ["events"]
+
+
+def test_a_location_elsewhere_names_the_setting(
+    database_url: str, start_metastore: Callable[..., Server], tmp_path: Path
+) -> None:
+    """The server answers, so one version of Spark is enough."""
+    server = start_metastore(database_url, "--allowed-locations", "")
     elsewhere = f"CREATE DATABASE mine LOCATION 'file:{tmp_path}/mine'"
-    result = spark_sql(python, server.uri, tmp_path, f"DROP DATABASE shop CASCADE; {elsewhere}")
+    statements = f"CREATE DATABASE shop; DROP DATABASE shop CASCADE; {elsewhere}"
+    result = spark_sql(sys.executable, server.uri, tmp_path, statements)
     assert not (Path(server.warehouse.removeprefix("file:")) / "shop.db").exists(), result.stderr[-4000:]
     assert result.returncode != 0
     assert "METASTORE_ALLOWED_LOCATIONS" in result.stderr

@@ -56,7 +56,7 @@ SAMPLES = (
 )
 WORLD = fuzzer.World("fuzzer", "t", dict(zip(("ds", "n"), VALUES, strict=True)), SAMPLES)
 METHODS = sorted(name for name, method in served().items() if method.result is not None)
-ROUNDS, LEVELS = 24, (0.02, 0.1, 0.3)
+ROUNDS, LEVELS = 12, (0.02, 0.1, 0.3)
 # The look of an unexpected error: the name of a Python exception, and its text.
 SURPRISE = re.compile(r"\(?(psycopg2|sqlalchemy)|\w+(Error|Interrupt|Iteration): |PostgreSQL refused the statement")
 
