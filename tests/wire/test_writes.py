@@ -11,7 +11,12 @@ import pytest
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import descriptor, new_table, partition, table
 from tests.wire.writing import Name, begin, change, day, publish, scanned
-from thrift_idl.gen.hive_metastore.ttypes import InvalidOperationException, MetaException, NoSuchObjectException
+from thrift_idl.gen.hive_metastore.ttypes import (
+    EnvironmentContext,
+    InvalidOperationException,
+    MetaException,
+    NoSuchObjectException,
+)
 from thrift_idl.gen.metastore.ttypes import (
     BeginWriteRequest,
     ConflictException,
@@ -276,9 +281,11 @@ def test_an_overwrite_is_not_undone_by_a_client_that_read_before_it(
     def read() -> Any:
         return client.get_partition(*name, values) if is_partitioned else client.get_table(*name)
 
-    def alter(struct: Any, **parameters: str) -> None:
+    def alter(struct: Any, statement: str = "", **parameters: str) -> None:
         struct.parameters |= parameters
-        (client.alter_partition if is_partitioned else client.alter_table)(*name, struct)
+        kind = "partition" if is_partitioned else "table"
+        context = EnvironmentContext({"alterTableOpType": statement} if statement else {})
+        getattr(client, f"alter_{kind}_with_environment_context")(*name, struct, context)
 
     before, write = read(), begin(client, name)
     location = f"{root}/_versions/{write}"
@@ -289,9 +296,12 @@ def test_an_overwrite_is_not_undone_by_a_client_that_read_before_it(
     alter(read(), colour="red")
     assert (read().sd.location, read().parameters["colour"]) == (location, "red")
     back = read()
-    back.sd.location = before.sd.location
-    alter(back)  # SET LOCATION: nothing else differs
-    assert read().sd.location == before.sd.location
+    for statement, colour in (("", "red"), ("ALTERLOCATION", "blue")):  # Spark changes nothing else; Hive names it
+        back.sd.location = before.sd.location
+        alter(back, statement, colour=colour)
+        assert read().sd.location == before.sd.location
+        back.sd.location = location
+        alter(back)
     chosen = read()
     chosen.sd.location = other
     alter(chosen)
