@@ -85,8 +85,11 @@ class NoReplyError(Exception):
 
 
 def describe(error: Exception) -> str:
-    """Returns the first line of the error's text, or the name of its class."""
-    text = str(error) or type(error).__name__
+    """Returns the first line of the error's text, or the name of its class. Thrift's own text for a connection that
+    cannot be opened lacks the reason."""
+    if isinstance(error, TTransportException) and isinstance(error.inner, OSError):
+        error = error.inner
+    text = (error.strerror if isinstance(error, OSError) else "") or str(error) or type(error).__name__
     return text.splitlines()[0]
 
 

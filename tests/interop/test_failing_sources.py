@@ -147,7 +147,12 @@ def test_a_run_continues_after_the_server_was_killed(
     source: RealSource, database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = source.hive.uri
-    stored = died(address, database_url, source.hive.process.kill)
+
+    def kill() -> None:
+        source.hive.process.kill()
+        source.hive.process.wait()  # until then, its port still accepts connections
+
+    stored = died(address, database_url, kill)
     assert "refused" in line_of(capsys, "import", "run", address, "--database-url", database_url)
     with source.running_again(tmp_path / "again", notifies=True):
         goes_on(address, database_url, stored, tmp_path)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import count
 from threading import Event, Lock, Thread
-from typing import Final
+from typing import Any, Final
 
 from tests.bench.following.writers import CASCADE, DATABASES, KEEP
 from tests.fixtures.server import Server, connected
@@ -17,6 +17,8 @@ from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition
 
 _TABLES: Final = 5
 """Tables of one writer: at least half of them exist."""
+EXTERNAL: Final[dict[str, Any]] = {"tableType": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE"}}
+"""The source moves no files of such a table."""
 _PARTITIONS: Final = 40
 """Partitions of one table, at most."""
 
@@ -79,7 +81,7 @@ class SteadyWriter(Thread):
         """Creates a table, or drops one if there are enough."""
         if len(self._tables) < _TABLES:
             new = self._new()
-            self._client.create_table(table(self._database, new, [("ds", "string")]))
+            self._client.create_table(table(self._database, new, [("ds", "string")], **EXTERNAL))
             self._tables[new] = []
         else:
             self._client.drop_table(self._database, name, True)

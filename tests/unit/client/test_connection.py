@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
-from metastore.client import Address, parse_uris
-from metastore.client.errors import InvalidAddressError
+from metastore.client import Address, connect, parse_uris
+from metastore.client.errors import InvalidAddressError, MetastoreUnavailableError
 
 
 @pytest.mark.parametrize(
@@ -33,3 +35,10 @@ def test_rubbish_is_named(text: str | list[str] | None) -> None:
 @pytest.mark.parametrize("address", [Address("a", 1), Address("::1", 2)])
 def test_an_address_prints_as_it_is_written(address: Address) -> None:
     assert parse_uris(str(address)) == (address,)
+
+
+def test_the_reason_why_a_server_is_not_reached_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(MetastoreUnavailableError, match=rf"thrift://127.0.0.1:{port} \(Connection refused\)"):
+        connect(f"thrift://127.0.0.1:{port}").check_reachable()
