@@ -38,7 +38,7 @@ def test_executors_on_a_cluster_reach_the_driver_with_a_secret() -> None:
 
 
 def test_a_standalone_cluster_needs_a_decision() -> None:
-    with pytest.raises(SessionError, match=r"^the driver's RPC port .*spark://host:7077 .*set spark.authenticate=true"):
+    with pytest.raises(SessionError, match=r"^the driver's RPC port .*spark://host:7077: set spark.authenticate=true"):
         network_settings("spark://host:7077", {})
     assert network_settings("spark://host:7077", {"spark.authenticate": "false"}) == {}
 
