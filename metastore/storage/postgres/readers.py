@@ -25,6 +25,7 @@ _SETTINGS: Final = {
     # Queries over several views join many tables, and the order matters.
     "from_collapse_limit": "20",
     "join_collapse_limit": "20",
+    "geqo_threshold": "21",  # with the genetic search, planning takes longer than the query
     "jit": "off",
 }
 
