@@ -287,7 +287,7 @@ def test_all_or_nothing(hive_client: Any) -> None:
         hive_client.set_aggr_stats_for(SetPartitionsStatsRequest(mixed))
     other, _ = partitioned(hive_client)
     several = [of_partition(text, name, "ds=1", longs("a", 0, 1)) for text in (database, other)]
-    with pytest.raises(MetaException, match="of one table"):
+    with pytest.raises(MetaException, match="belong to 2 tables: send one call for each table"):
         hive_client.set_aggr_stats_for(SetPartitionsStatsRequest(several))
     assert hive_client.set_aggr_stats_for(SetPartitionsStatsRequest([])) is True
     assert read_partitions(hive_client, database, name, ["ds=1"]) == {}
