@@ -173,11 +173,11 @@ def _kinds(source: str, uri: str) -> set[tuple[str, str]]:
 
 
 def test_statements_of_spark(catalog: Catalog, new_report: Callable[[str], Report], tmp_path: Path) -> None:
-    """A session of Spark at this server, and one at Hive 2.3.10 on the views, print the same rows.
+    """A session of Spark at this server, and one at each Hive on the views, print the same rows.
 
     Hive's grammar rejects the filters of `WITH_A_BLANK`.
     """
-    report = new_report("Spark on Hive 2.3 on the views")
+    report = new_report("Spark on Hive 2.3 and 3.1 on the views")
     url = catalog.new_database("spark")
     runner.upgrade(url)
     with server.running(url, tmp_path) as ours:
@@ -186,13 +186,15 @@ def test_statements_of_spark(catalog: Catalog, new_report: Callable[[str], Repor
             statements = reads(*objects(client))
         written = answers(ours.uri, ours.warehouse, [*WRITES, *statements])
     assert not [each for each in written[: len(WRITES)] if each]
-    with running("2.3", tmp_path / "hive", _reader(catalog, url, tmp_path)) as hive:
-        theirs = answers(hive.uri, ours.warehouse, statements)
-    for statement, one, other in zip(statements, written[len(WRITES) :], theirs, strict=True):
-        with report.attempt("statements", statement):
-            assert LEXER_ERROR not in one
-            assert other[1:] == [LEXER_ERROR] if statement in WITH_A_BLANK else other == one
-    report.add("rows", str(sum(map(len, theirs))))
+    reader = _reader(catalog, url, tmp_path)
+    for version in ("2.3", "3.1"):
+        with running(version, tmp_path / version, reader) as hive:
+            theirs = answers(hive.uri, ours.warehouse, statements)
+        for statement, one, other in zip(statements, written[len(WRITES) :], theirs, strict=True):
+            with report.attempt("statements", f"{version}: {statement}"):
+                assert LEXER_ERROR not in one
+                assert other[1:] == [LEXER_ERROR] if statement in WITH_A_BLANK else other == one
+        report.add("rows", f"{version}: {sum(map(len, theirs))}")
     assert not report.failures
 
 
