@@ -177,7 +177,8 @@ class ThriftSource:
 
     def _known(self, name: TableName) -> Table | None:
         """Returns a table. The last tables are cached, because their partitions are usually read next."""
-        return self._read[name] if name in self._read else self.table(name)
+        read = self._read  # other threads may replace it
+        return read[name] if name in read else self.table(name)
 
     def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
         if (table := self._known(name)) is None or not table.partitionKeys:
