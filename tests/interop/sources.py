@@ -81,7 +81,8 @@ def on_postgresql(
 ) -> Iterator[RealSource]:
     """Starts a server of Hive on a new database. `notifies`: it writes a notification log."""
     url = empty_on_postgresql(version, server, f"hive_{folder.name}")
-    address = f"jdbc:postgresql://{url.host}:{url.port}/{url.database}"
+    # Hive 3.1 compares keys of the type DATE with parameters that its driver sends as texts.
+    address = f"jdbc:postgresql://{url.host}:{url.port}/{url.database}?stringtype=unspecified"
     jdbc = servers.Jdbc(address, str(url.username), str(url.password))
     database = url.render_as_string(False)
     with _running(version, jdbc, database, folder, notifies=notifies, **settings) as source:

@@ -16,7 +16,6 @@ from metastore.cli.commands import run
 from metastore.errors import UnavailableError
 from metastore.importing.sources import connections, database_tables, thrift_source
 from metastore.importing.sources.opening import open_source
-from tests.fixtures.database import execute
 from tests.fixtures.server import connected, running
 from tests.interop.sources import Databases, RealSource
 from tests.wire.builders import partition, table
@@ -215,7 +214,7 @@ def test_a_log_that_was_cleaned_or_has_a_gap_is_made_up_for(
             DELETE FROM "NOTIFICATION_LOG"
             WHERE "EVENT_ID" = (SELECT "NEXT_EVENT_ID" - 2 FROM "NOTIFICATION_SEQUENCE")
         """
-        execute(source.database, middle)
+        source.execute(middle)
         assert "are missing in the log" in followed(source, database_url, capsys)
         assert compare(source.database, server.uri) == []
 

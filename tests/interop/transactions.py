@@ -71,5 +71,15 @@ def _end(client: Any, numbers: list[int]) -> None:
 
 
 def _write_ids(side: Any) -> Any:
-    (marks,) = side.get_valid_write_ids(GetValidWriteIdsRequest([f"{DATABASE}.{TABLE}"])).tblValidWriteIds
+    request = GetValidWriteIdsRequest([f"{DATABASE}.{TABLE}"], validTxnList=_transactions(side))  # Hive 3.1 requires it
+    (marks,) = side.get_valid_write_ids(request).tblValidWriteIds
     return marks.writeIdHighWaterMark, sorted(marks.invalidWriteIds)
+
+
+def _transactions(side: Any) -> str:
+    """Returns the state of all transactions as Hive's ValidReadTxnList writes it."""
+    now = side.get_open_txns()
+    ended = {number for index, number in enumerate(now.open_txns) if now.abortedBits[index // 8] >> index % 8 & 1}
+    states = [sorted(set(now.open_txns) - ended), sorted(ended)]
+    first = min(states[0], default=2**63 - 1)
+    return ":".join([str(now.txn_high_water_mark), str(first), *(",".join(map(str, each)) for each in states)])
