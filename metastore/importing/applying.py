@@ -44,16 +44,10 @@ def store(work: UnitOfWork, target: Target, stage: Stage, batch: Any) -> int:
     return _APPLY[stage](work, target, batch)
 
 
-def replace_table(work: UnitOfWork, target: Target, table: Table) -> None:
-    """Replaces a table that has changed at the source, and deletes its partitions: they are stored again."""
-    drop_table(work, target, TableName(table.catName, table.dbName, table.tableName))
-    _tables(work, target, [table])
-
-
-def drop_table(work: UnitOfWork, target: Target, name: TableName) -> None:
-    """Deletes a table of the import from the catalog. Its files stay, and stay borrowed."""
-    if stored := target.tables.pop(name, None):
-        work.bulk_load.delete_tables([stored.id])
+def drop_tables(work: UnitOfWork, target: Target, names: Iterable[TableName]) -> None:
+    """Deletes tables of the import from the catalog. Their files stay, and stay borrowed."""
+    if stored := [table.id for name in names if (table := target.tables.pop(name, None))]:
+        work.bulk_load.delete_tables(stored)
 
 
 def _catalogs(work: UnitOfWork, target: Target, catalogs: Sequence[Catalog]) -> int:

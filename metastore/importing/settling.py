@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from metastore.domain.names import TableName
-from metastore.importing.applying import apply, drop_table, replace_table
+from metastore.importing.applying import apply, drop_tables
 from metastore.importing.sources.objects import Selection, Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
@@ -40,10 +40,10 @@ def settle(source: Source, target: Target, selection: Selection, step: Step) -> 
         changed: list[Table] = []
         step(partial(_find_changed, target, batch.objects, changed))
         for table in changed:
-            step(partial(replace_table, target=target, table=table))
+            step(partial(_replace_table, target, table))
         differed = differed or bool(changed)
     for name in target.tables.keys() - seen:
-        step(partial(drop_table, target=target, name=name))
+        step(partial(drop_tables, target=target, names=[name]))
         differed = True
     return _settle_partitions(source, target, selection, step) or differed
 
@@ -56,6 +56,12 @@ def _find_changed(target: Target, tables: Sequence[Table], changed: list[Table],
     rewritten = [target.rewriting.rewrite(table) for table in tables]
     different = work.bulk_load.changed(rewritten, target.tables)
     changed += [table for table, new in zip(tables, rewritten, strict=True) if new in different]
+
+
+def _replace_table(target: Target, table: Table, work: UnitOfWork) -> None:
+    """Replaces a table that has changed at the source, and deletes its partitions: they are stored again."""
+    drop_tables(work, target, [TableName(table.catName, table.dbName, table.tableName)])
+    apply(work, target, Stage.TABLES, [table])
 
 
 def _settle_partitions(source: Source, target: Target, selection: Selection, step: Step) -> bool:

@@ -5,23 +5,23 @@ The result is the present state of the source, regardless of the state of this s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from metastore.domain.keys import KeyKind, kind_of
 from metastore.domain.names import DatabaseName, TableName
-from metastore.importing.applying import apply, drop_table, replace_table
+from metastore.importing.applying import apply, drop_tables
 from metastore.importing.copying import DEFAULT_DATABASE, existing_of
 from metastore.importing.following.changes import OWN, Changes, Key, partition_names
+from metastore.importing.following.contents import Contents
 from metastore.importing.following.reading_ahead import ReadAhead
-from metastore.importing.sources.objects import SourcePartition, Stage, Trouble
+from metastore.importing.sources.objects import Stage, Trouble
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import UnsupportedCallError
 from metastore.importing.target import LoadedDatabase, Target
-from metastore.storage.mapping.partition_texts import NewPartition
+from metastore.storage.repositories.bulk_changes import Outdated
 from metastore.storage.repositories.bulk_load import LoadedTable
 from metastore.storage.repositories.imports import BORROWED
-from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
@@ -58,26 +58,49 @@ class Replay:
         self._listed.clear()
         theirs = self._source.tables(names)
         differs = self._different([theirs[name] for name in names if name in theirs and name in changes.tables])
-        with ReadAhead(self._source) as self._reads:
-            self._begin_reading(theirs, changes)
+        contents = Contents(self._work, self._target, self._store)
+        with ReadAhead(self._source) as reads:
+            _begin_reading(reads, theirs, changes)
+            new = self._store_tables(names, theirs, differs)
             for name in names:
+                if name not in theirs or name not in self._target.tables:
+                    continue
                 try:
-                    self._apply_table(name, theirs.get(name), changes, differs=name in differs)
+                    self._collect(contents, reads, name, changes, is_new=name in new)
                 except UnsupportedCallError as error:
                     self._source.table_names(_database(name))  # raises UnavailableError if the source is broken
                     self._report(UNREADABLE, name, f"it was not changed: {error}")
+            contents.flush()
 
-    def _begin_reading(self, theirs: Mapping[TableName, Table], changes: Changes) -> None:
-        """Begins to read the partitions and statistics that the changes name, with the keys of the source's tables."""
-        for name, table in theirs.items():
-            keys = [key.name for key in table.partitionKeys]
-            partitions, statistics = changes.partitions.get(name, set()), changes.statistics.get(name, set())
-            if partitions is None and statistics is None:
-                self._reads.begin_whole(name, has_keys=bool(keys))
-            if partitions:
-                self._reads.begin_partitions(name, _named(keys, partitions))
-            if statistics:
-                self._reads.begin_statistics(name, _named(keys, statistics), own=OWN in statistics)
+    def _store_tables(
+        self, names: Iterable[TableName], theirs: Mapping[TableName, Table], differs: Collection[TableName]
+    ) -> set[TableName]:
+        """Stores the own fields of tables, and drops the tables that the source does not have.
+
+        Returns the tables that have no contents here: new ones, and those that were replaced.
+        """
+        gone, new = [], []
+        for name in names:
+            if _database(name) not in self._target.databases:
+                continue
+            known, table = self._target.tables.get(name), theirs.get(name)
+            if table is None:
+                if not self._has_table(name):
+                    gone.append(name)
+                elif known:
+                    self._report(UNREADABLE, name, "it was not changed")
+            elif known is None:
+                new.append(table)
+            elif name in differs:
+                if known.keys != tuple(key.name for key in table.partitionKeys) or known.kinds != _kinds(table):
+                    gone.append(name)
+                    new.append(table)
+                else:
+                    self._update_table(name, known, table)
+        drop_tables(self._work, self._target, gone)
+        if new:
+            self._store(Stage.TABLES, new)
+        return {TableName(table.catName, table.dbName, table.tableName) for table in new}
 
     def _different(self, theirs: Sequence[Table]) -> set[TableName]:
         """Returns the tables that are missing here, or whose own fields differ."""
@@ -132,28 +155,6 @@ class Replay:
             for table in names:
                 changes.add_table(name.table(table), whole=True)
 
-    def _apply_table(self, name: TableName, table: Table | None, changes: Changes, *, differs: bool) -> None:
-        """`table`: the table at the source. `differs`: whether its own fields differ from those of the table here."""
-        if _database(name) not in self._target.databases:
-            return
-        if table is None:
-            if not self._has_table(name):
-                drop_table(self._work, self._target, name)
-            elif name in self._target.tables:
-                self._report(UNREADABLE, name, "it was not changed")
-            return
-        partitions, statistics = changes.partitions.get(name, set()), changes.statistics.get(name, set())
-        if (differs or name not in self._target.tables) and self._store_table(name, table):
-            partitions, statistics = None, None
-        keys = self._target.tables[name].keys
-        has_partitions = bool(keys)
-        if keys and partitions != set():
-            has_partitions = self._apply_partitions(name, _wanted(keys, partitions)) or partitions is not None
-        if statistics is None and not has_partitions:
-            statistics = {OWN}  # those of partitions were deleted with the partitions
-        if statistics != set():
-            self._apply_statistics(name, _wanted(keys, statistics), own=statistics is None or OWN in statistics)
-
     def _has_table(self, name: TableName) -> bool:
         """Returns whether the source lists a table. It may list a table that it cannot read."""
         database = _database(name)
@@ -161,67 +162,39 @@ class Replay:
             self._listed[database] = set(self._source.table_names(database))
         return name.name in self._listed[database]
 
-    def _store_table(self, name: TableName, table: Table) -> bool:
-        """Stores the own fields of a table that differs. Returns whether everything in it must be stored, too."""
-        known = self._target.tables.get(name)
-        if known is None:
-            self._store(Stage.TABLES, [table])
-            return True
-        if known.keys != tuple(key.name for key in table.partitionKeys) or known.kinds != _kinds(table):
-            replace_table(self._work, self._target, table)
-            return True
+    def _update_table(self, name: TableName, known: LoadedTable, table: Table) -> None:
+        """Stores the own fields of a table whose keys are the same."""
         rewritten = self._target.rewriting.rewrite(table)
         database = self._target.databases[_database(name)]
         self._work.tables.update(known.id, database.id, rewritten)
         texts = [rewritten.sd.location, *rewritten.sd.skewedInfo.skewedColValueLocationMaps.values()]
         self._target.borrow(self._work, [(_database(name), text) for text in texts if text])
         self._target.tables[name] = known._replace(location=rewritten.sd.location)
-        return False
 
-    def _apply_partitions(self, name: TableName, wanted: list[str] | None) -> bool:
-        """Stores and deletes partitions. Returns whether the source has any of them."""
+    def _collect(
+        self, contents: Contents, reads: ReadAhead, name: TableName, changes: Changes, *, is_new: bool
+    ) -> None:
+        """Reads the partitions and statistics of a table that have changed; all of them if the table is new here."""
         table = self._target.tables[name]
-        theirs: set[str] = set()
-        for some in self._reads.partitions(name, wanted) if wanted != [] else ():
-            theirs.update(one.name for one in some)
-            self._store_partitions(name, table, some)
-        ours = self._work.bulk_changes.partition_names(table.id) if wanted is None else wanted
-        gone = [one for one in ours if one not in theirs]
-        if gone:
-            self._work.bulk_load.delete_partitions([table.id], gone)
-        return bool(theirs)
-
-    def _store_partitions(self, name: TableName, table: LoadedTable, some: Sequence[SourcePartition]) -> None:
-        """Adds partitions that are new, and replaces those that differ, which keep their dependent objects."""
-        ids = self._work.bulk_load.partition_ids([(table.id, one.name) for one in some])
-        new = [one for one in some if (table.id, one.name) not in ids]
-        known = [self._target.rewriting.rewrite(one) for one in some if (table.id, one.name) in ids]
-        stored = [NewPartition(one.name, one.partition, one.shape.descriptor) for one in known]
-        rows = [(one.name, one.partition, one.descriptor) for one in stored]
-        different = self._work.bulk_changes.changed_partitions(table.id, table.kinds, rows)
-        changed = [one for one in stored if one.name in different]
-        if changed:
-            reference = self._work.tables.reference(name)
-            if reference is None:
-                return
-            self._work.partitions_write.update(
-                reference,
-                [
-                    NamedPartition(one.name, one.partition, ids[table.id, one.name], one.descriptor)
-                    for one in sorted(changed, key=lambda one: one.name)
-                ],
-            )
-            locations = [one.partition.sd.location for one in changed]
-            self._target.borrow(self._work, [(_database(name), text) for text in locations if text])
-        if new:
-            self._store(Stage.PARTITIONS, new)
-
-    def _apply_statistics(self, name: TableName, wanted: list[str] | None, *, own: bool) -> None:
-        """Stores the statistics of partitions, and those of the table if `own`."""
-        table = self._target.tables[name]
-        theirs = list(self._reads.statistics(name, wanted, own=own))  # before the deletion: they stay if it fails
-        self._work.bulk_changes.delete_statistics(table.id, wanted, own=own)
-        self._store(Stage.TABLE_STATISTICS, theirs)
+        partitions = None if is_new else changes.partitions.get(name, set())
+        statistics = None if is_new else changes.statistics.get(name, set())
+        has_partitions = bool(table.keys)
+        if table.keys and partitions != set():
+            wanted = _wanted(table.keys, partitions)
+            theirs: set[str] = set()
+            for some in reads.partitions(name, wanted) if wanted != [] else ():
+                theirs.update(one.name for one in some)
+                contents.add_partitions(some)
+            if not is_new:
+                ours = self._work.bulk_changes.partition_names(table.id) if wanted is None else wanted
+                contents.delete_partitions(table.id, [one for one in ours if one not in theirs])
+            has_partitions = bool(theirs) or partitions is not None
+        if statistics is None and not has_partitions:
+            statistics = {OWN}  # those of partitions are deleted with the partitions
+        if statistics != set():
+            outdated = Outdated(table.id, _wanted(table.keys, statistics), statistics is None or OWN in statistics)
+            new = list(reads.statistics(name, outdated.partitions, own=outdated.own))  # the old ones stay if it fails
+            contents.replace_statistics(outdated, new)
 
 
 def drop_database(work: UnitOfWork, name: DatabaseName) -> None:
@@ -233,6 +206,19 @@ def drop_database(work: UnitOfWork, name: DatabaseName) -> None:
     work.bulk_objects.delete_of_databases(ids.values())
     for number in ids.values() if name != DEFAULT_DATABASE else ():
         work.databases.delete(number)
+
+
+def _begin_reading(reads: ReadAhead, theirs: Mapping[TableName, Table], changes: Changes) -> None:
+    """Begins to read the partitions and statistics that the changes name, with the keys of the source's tables."""
+    for name, table in theirs.items():
+        keys = [key.name for key in table.partitionKeys]
+        partitions, statistics = changes.partitions.get(name, set()), changes.statistics.get(name, set())
+        if partitions is None and statistics is None:
+            reads.begin_whole(name, has_keys=bool(keys))
+        if partitions:
+            reads.begin_partitions(name, _named(keys, partitions))
+        if statistics:
+            reads.begin_statistics(name, _named(keys, statistics), own=OWN in statistics)
 
 
 def _wanted(keys: Sequence[str], chosen: Iterable[Key] | None) -> list[str] | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 from sqlalchemy import Connection, Select, delete, func, select
 
@@ -27,6 +28,25 @@ from metastore.storage.schema import (
 )
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
+PartitionIds: TypeAlias = Callable[[Sequence[tuple[int, str]]], Mapping[tuple[int, str], int]]
+
+
+class ComparedPartition(NamedTuple):
+    """A stored partition, and what it should be. `kinds`: of its table's keys."""
+
+    id: int
+    kinds: tuple[KeyKind, ...]
+    partition: Partition
+    descriptor: Descriptor
+
+
+class Outdated(NamedTuple):
+    """Column statistics of a table: of the named partitions, and of the table itself if `own`; all if None."""
+
+    table_id: int
+    partitions: Sequence[str] | None
+    own: bool
+
 
 class BulkChanges:
     """Statements that compare and delete many objects. Each is part of the caller's transaction."""
@@ -41,38 +61,40 @@ class BulkChanges:
             self._connection.execute(select(partitions.c.name).where(partitions.c.table_id == table_id)).scalars()
         )
 
-    def changed_partitions(
-        self, table_id: int, kinds: Sequence[KeyKind], named: Sequence[tuple[str, Partition, Descriptor]]
-    ) -> set[str]:
-        """Returns the names of partitions that are not stored, or are stored differently. `kinds`: of the table's
-        keys."""
-        if not named:
+    def changed_partitions(self, compared: Sequence[ComparedPartition]) -> set[int]:
+        """Returns the ids of partitions that are stored differently."""
+        if not compared:
             return set()
-        _, heads = partition_rows(kinds, [partition for _, partition, _ in named])
-        shapes = {id(descriptor): descriptor for _, _, descriptor in named}
-        ids = dict(zip(shapes, self._descriptors.store(list(shapes.values())), strict=True))
-        wanted = {
-            name: (bytes(head), ids[id(descriptor)]) for (name, _, descriptor), head in zip(named, heads, strict=True)
+        by_kinds: dict[tuple[KeyKind, ...], list[ComparedPartition]] = {}
+        for one in compared:
+            by_kinds.setdefault(one.kinds, []).append(one)
+        shapes = {id(one.descriptor): one.descriptor for one in compared}
+        descriptor_ids = dict(zip(shapes, self._descriptors.store(list(shapes.values())), strict=True))
+        wanted: dict[int, tuple[bytes, int]] = {}
+        for kinds, some in by_kinds.items():
+            _, heads = partition_rows(kinds, [one.partition for one in some])
+            for one, head in zip(some, heads, strict=True):
+                wanted[one.id] = bytes(head), descriptor_ids[id(one.descriptor)]
+        query = select(partitions.c.id, partitions.c.encoded, partitions.c.descriptor_id)
+        rows = self._connection.execute(query.where(is_among(partitions.c.id, wanted)))
+        stored = {row.id: (bytes(row.encoded), row.descriptor_id) for row in rows}
+        return {number for number, row in wanted.items() if stored.get(number) != row}
+
+    def delete_statistics(self, outdated: Sequence[Outdated], partition_ids: PartitionIds) -> None:
+        """Deletes column statistics. `partition_ids`: returns the ids of partitions by table id and name."""
+        of_table, of_partition = column_statistics.c.table_id, column_statistics.c.partition_id
+        named = [(one.table_id, name) for one in outdated for name in one.partitions or ()]
+        ids = partition_ids(named)
+        whole = [one.table_id for one in outdated if one.partitions is None]
+        own = [one.table_id for one in outdated if one.partitions is not None and one.own]
+        conditions = {
+            is_among(of_table, whole): whole,
+            is_among(of_table, own) & (of_partition == TABLE_ITSELF): own,
+            is_among(of_table, {number for number, _ in ids}) & is_among(of_partition, ids.values()): ids,
         }
-        query = select(partitions.c.name, partitions.c.encoded, partitions.c.descriptor_id).where(
-            partitions.c.table_id == table_id, is_text_among(partitions.c.name, list(wanted))
-        )
-        stored = {row.name: (bytes(row.encoded), row.descriptor_id) for row in self._connection.execute(query)}
-        return {name for name, row in wanted.items() if stored.get(name) != row}
-
-    def delete_statistics(self, table_id: int, names: Sequence[str] | None, *, own: bool) -> None:
-        """Deletes the column statistics of the named partitions of a table, and those of the table if `own`.
-
-        `names`: None for everything.
-        """
-        owned = column_statistics.c.table_id == table_id
-        if names is not None:
-            of_partitions = select(partitions.c.id).where(
-                partitions.c.table_id == table_id, is_text_among(partitions.c.name, names)
-            )
-            owner = column_statistics.c.partition_id
-            owned &= ((owner == TABLE_ITSELF) | owner.in_(of_partitions)) if own else owner.in_(of_partitions)
-        self._connection.execute(delete(column_statistics).where(owned))
+        for condition, chosen in conditions.items():
+            if chosen:
+                self._connection.execute(delete(column_statistics).where(condition))
 
     def delete_functions(self, database_ids: Collection[int]) -> None:
         """Deletes the functions of databases."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, cast, delete, func, literal, select, text
+from sqlalchemy import ColumnElement, Connection, cast, delete, func, literal, select, text
 from sqlalchemy.types import BigInteger
 
 from metastore.domain.keys import KeyKind, kind_of
@@ -22,7 +22,7 @@ from metastore.storage.mapping.databases import database_row
 from metastore.storage.mapping.descriptors import complete, shared_part
 from metastore.storage.mapping.partition_texts import GIVEN, KNOWN, PartitionTexts
 from metastore.storage.mapping.tables import table_row
-from metastore.storage.postgres.arrays import array_literal, is_among, is_text_among
+from metastore.storage.postgres.arrays import array_literal, is_among
 from metastore.storage.postgres.copy_in import copy_rows, copy_text
 from metastore.storage.postgres.driver import run
 from metastore.storage.queries.descriptors import Descriptors
@@ -211,15 +211,22 @@ class BulkLoad:
         self._connection.execute(delete(partition_lists).where(is_among(partition_lists.c.table_id, ids)))
         self._listed.difference_update(ids)
 
-    def delete_partitions(self, table_ids: Sequence[int], names: Sequence[str] | None = None) -> None:
-        """Deletes the partitions of tables (with `names`: of one table, these only) with their dependent rows."""
-        chosen = select(partitions.c.id).where(is_among(partitions.c.table_id, table_ids))
-        if names is not None:
-            chosen = chosen.where(is_text_among(partitions.c.name, names))
+    def delete_partitions(self, table_ids: Sequence[int]) -> None:
+        """Deletes the partitions of tables with their dependent rows."""
+        of_tables = select(partitions.c.id).where(is_among(partitions.c.table_id, table_ids))
+        self._delete_partitions(table_ids, lambda column: column.in_(of_tables))
+
+    def delete_named_partitions(self, names: Sequence[tuple[int, str]]) -> None:
+        """Deletes the partitions that exist, by table id and name, with their dependent rows."""
+        if ids := self.partition_ids(names):
+            self._delete_partitions({table_id for table_id, _ in ids}, lambda column: is_among(column, ids.values()))
+
+    def _delete_partitions(self, table_ids: Collection[int], chosen: Callable[[Any], ColumnElement[bool]]) -> None:
+        """`chosen`: returns the condition that a column has the id of a partition to delete."""
         for table in (skewed_locations, column_statistics, privileges):
-            owned = is_among(table.c.table_id, table_ids) & table.c.partition_id.in_(chosen)
+            owned = is_among(table.c.table_id, table_ids) & chosen(table.c.partition_id)
             self._connection.execute(delete(table).where(owned))
-        self._connection.execute(delete(partitions).where(partitions.c.id.in_(chosen)))
+        self._connection.execute(delete(partitions).where(chosen(partitions.c.id)))
         self._listed.update(table_ids)
 
     def partition_ids(self, names: Sequence[tuple[int, str]]) -> dict[tuple[int, str], int]:

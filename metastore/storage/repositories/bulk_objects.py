@@ -14,12 +14,13 @@ from sqlalchemy.dialects.postgresql import insert
 from metastore.domain.names import TableName
 from metastore.storage.mapping.constraints import NamedConstraint, constraint_row
 from metastore.storage.mapping.whole_objects import function_row, index_row, statistics_row
+from metastore.storage.postgres.arrays import array_literals
 from metastore.storage.postgres.clock import now
+from metastore.storage.postgres.driver import run
 from metastore.storage.schema import (
     delegation_tokens,
     functions,
     master_keys,
-    notification_log,
     notification_sequence,
     privileges,
     role_grants,
@@ -51,6 +52,14 @@ _PUT_STATISTICS: Final = text("""
         DO UPDATE SET analyzed_at = excluded.analyzed_at, encoded = excluded.encoded
 """)
 _ROWS: Final = 500  # of a statement with values
+_INSERT_EVENTS: Final = """
+    INSERT INTO notification_log (event_id, event_time, event_type, catalog, database, table_name, message)
+    SELECT * FROM unnest(
+        cast(%(ids)s AS bigint[]), cast(%(times)s AS int[]), cast(%(types)s AS text[]), cast(%(catalogs)s AS text[]),
+        cast(%(databases)s AS text[]), cast(%(tables)s AS text[]), cast(%(messages)s AS text[])
+    )
+    ON CONFLICT DO NOTHING
+"""
 
 
 class NewStatistics(NamedTuple):
@@ -205,19 +214,16 @@ class BulkObjects:
 
     def insert_events(self, events: Sequence[NotificationEvent]) -> None:
         """Adds events of the source with their numbers and times."""
-        rows = [
-            {
-                "event_id": event.eventId,
-                "event_time": event.eventTime,
-                "event_type": event.eventType,
-                "catalog": event.catName,
-                "database": event.dbName,
-                "table_name": event.tableName,
-                "message": event.message,
-            }
-            for event in events
-        ]
-        self._insert(notification_log, rows)
+        columns = {
+            "ids": [str(event.eventId) for event in events],
+            "times": [str(event.eventTime) for event in events],
+            "types": [event.eventType for event in events],
+            "catalogs": [event.catName for event in events],
+            "databases": [event.dbName for event in events],
+            "tables": [event.tableName for event in events],
+            "messages": [event.message for event in events],
+        }
+        run(self._connection, _INSERT_EVENTS, **dict(zip(columns, array_literals(columns.values()), strict=True)))
 
     def raise_last_event(self, last: int) -> None:
         """Makes event numbers continue after this one, or after the present one if that is higher."""
