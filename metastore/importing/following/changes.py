@@ -112,8 +112,9 @@ class Changes:
             self.tables.add(table)
             return
         self.add_partitions(table, keys or None)
-        if kind == "ADD_PARTITION":
-            self.add_statistics(table, keys or None)  # of a partition that was dropped and added again
+        if kind == "ADD_PARTITION" or (kind == "ALTER_PARTITION" and _is_renamed(message)):
+            # Of a partition that was dropped and added again, or that was renamed with its statistics.
+            self.add_statistics(table, keys or None)
 
     def _add_statistics_event(self, kind: str, table: TableName, message: Mapping[str, Any] | None) -> None:
         if "PART" not in kind:  # UPDATE_TBL_COL_STAT_EVENT, and UPDATE_PART_COL_STAT_EVENT of Hive 4
@@ -192,6 +193,12 @@ def _name_of(table: Mapping[str, Any], other: TableName) -> TableName | None:
 def _schema(table: Mapping[str, Any] | None) -> Any:
     """Returns the properties whose change affects all partitions: names, columns, keys, location."""
     return table and [table.get(number) for number in ("1", "2", "7", "8")]
+
+
+def _is_renamed(message: Mapping[str, Any] | None) -> bool:
+    """Returns whether the values of the partition of an ALTER_PARTITION event have changed, or are unknown."""
+    before, after = (_struct(message, f"partitionObj{when}Json") for when in ("Before", "After"))
+    return before is None or after is None or before.get("1") != after.get("1")
 
 
 def _keys(message: Mapping[str, Any] | None) -> list[Key]:

@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from metastore.domain.names import TableName
+from metastore.domain.names import DatabaseName, TableName
 from metastore.importing.sources.objects import SourcePartition, SourceStatistics
 from metastore.importing.sources.source import Source
 
@@ -33,6 +33,7 @@ class ReadAhead:
         self._source = source
         self._is_parallel = source.parallel_reads > 1
         self._threads = ThreadPoolExecutor(source.parallel_reads, thread_name_prefix="reading the source")
+        self._listings: dict[DatabaseName, Future[list[str]]] = {}
         self._whole: dict[TableName, Future[_Whole | None]] = {}
         self._partitions: dict[tuple[TableName, tuple[str, ...]], Future[list[list[SourcePartition]]]] = {}
         self._statistics: dict[tuple[TableName, tuple[str, ...], bool], Future[list[SourceStatistics]]] = {}
@@ -44,6 +45,20 @@ class ReadAhead:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._threads.shutdown(cancel_futures=True)
+
+    def begin_listing(self, databases: Iterable[DatabaseName]) -> None:
+        """Begins to list the tables of databases."""
+        if self._is_parallel:
+            for database in databases:
+                self._listings[database] = self._threads.submit(self._source.table_names, database)
+
+    def is_listed(self, name: TableName) -> bool:
+        """Returns whether the source lists a table. It may list a table that it cannot read."""
+        database = DatabaseName(name.catalog, name.database)
+        if database not in self._listings:
+            self._listings[database] = Future()
+            self._listings[database].set_result(self._source.table_names(database))
+        return name.name in self._listings[database].result()
 
     def begin_whole(self, name: TableName, *, has_keys: bool) -> None:
         """Begins to read all partitions and statistics of a table, unless it has many partitions."""

@@ -41,7 +41,6 @@ class Replay:
         self.findings: list[Trouble] = []
         self._takes_new = takes_new
         states = work.imports.databases(target.import_id)
-        self._listed: dict[DatabaseName, set[str]] = {}  # the tables of the source, where one was missing
         self._followed = {name for name, state in states.items() if state == BORROWED}
         self._known = set(states)
 
@@ -55,49 +54,40 @@ class Replay:
 
     def _apply_tables(self, names: Sequence[TableName], changes: Changes) -> None:
         self._load(names)
-        self._listed.clear()
         theirs = self._source.tables(names)
         differs = self._different([theirs[name] for name in names if name in theirs and name in changes.tables])
+        missing = [name for name in self._target.tables if name not in theirs]
         contents = Contents(self._work, self._target, self._store)
         with ReadAhead(self._source) as reads:
+            reads.begin_listing({_database(name) for name in missing})
             _begin_reading(reads, theirs, changes)
-            new = self._store_tables(names, theirs, differs)
-            for name in names:
-                if name not in theirs or name not in self._target.tables:
-                    continue
+            new = self._store_tables(theirs, differs)
+            for name in sorted(theirs.keys() & self._target.tables.keys(), key=str):
                 try:
                     self._collect(contents, reads, name, changes, is_new=name in new)
                 except UnsupportedCallError as error:
                     self._source.table_names(_database(name))  # raises UnavailableError if the source is broken
                     self._report(UNREADABLE, name, f"it was not changed: {error}")
             contents.flush()
+            unreadable = [name for name in missing if reads.is_listed(name)]
+        for name in unreadable:
+            self._report(UNREADABLE, name, "it was not changed")
+        drop_tables(self._work, self._target, set(missing).difference(unreadable))
 
-    def _store_tables(
-        self, names: Iterable[TableName], theirs: Mapping[TableName, Table], differs: Collection[TableName]
-    ) -> set[TableName]:
-        """Stores the own fields of tables, and drops the tables that the source does not have.
-
-        Returns the tables that have no contents here: new ones, and those that were replaced.
-        """
-        gone, new = [], []
-        for name in names:
-            if _database(name) not in self._target.databases:
-                continue
-            known, table = self._target.tables.get(name), theirs.get(name)
-            if table is None:
-                if not self._has_table(name):
-                    gone.append(name)
-                elif known:
-                    self._report(UNREADABLE, name, "it was not changed")
-            elif known is None:
+    def _store_tables(self, theirs: Mapping[TableName, Table], differs: Collection[TableName]) -> set[TableName]:
+        """Stores the own fields of tables. Returns those without contents here: new ones, and those with other keys."""
+        replaced, new = [], []
+        for name, table in theirs.items():
+            known = self._target.tables.get(name)
+            if known is None and _database(name) in self._target.databases:
                 new.append(table)
-            elif name in differs:
-                if known.keys != tuple(key.name for key in table.partitionKeys) or known.kinds != _kinds(table):
-                    gone.append(name)
-                    new.append(table)
-                else:
+            elif known and name in differs:
+                if known.keys == tuple(key.name for key in table.partitionKeys) and known.kinds == _kinds(table):
                     self._update_table(name, known, table)
-        drop_tables(self._work, self._target, gone)
+                else:
+                    replaced.append(name)
+                    new.append(table)
+        drop_tables(self._work, self._target, replaced)
         if new:
             self._store(Stage.TABLES, new)
         return {TableName(table.catName, table.dbName, table.tableName) for table in new}
@@ -154,13 +144,6 @@ class Replay:
             names = {*self._source.table_names(name), *self._work.tables.names(name)}
             for table in names:
                 changes.add_table(name.table(table), whole=True)
-
-    def _has_table(self, name: TableName) -> bool:
-        """Returns whether the source lists a table. It may list a table that it cannot read."""
-        database = _database(name)
-        if database not in self._listed:
-            self._listed[database] = set(self._source.table_names(database))
-        return name.name in self._listed[database]
 
     def _update_table(self, name: TableName, known: LoadedTable, table: Table) -> None:
         """Stores the own fields of a table whose keys are the same."""

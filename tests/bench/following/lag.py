@@ -1,6 +1,6 @@
 """How far a follower is behind its source, and how long a switch stops the writers.
 
-    python -m tests.bench.following.lag --rate 200 --seconds 60
+    python -m tests.bench.following.lag --rate 200 --seconds 60 --warm 15
 
 Writers change the source at a steady rate. The time of each event is taken from both databases, fifty times a second:
 when the source has it, and when its changes are committed here. Then the databases are switched while readers read all
@@ -133,8 +133,9 @@ def _switched(url: str, source: Server, target: Server, fence: Fence) -> None:
 @click.command()
 @click.option("--rate", default=200.0, show_default=True, help="Changes a second.")
 @click.option("--seconds", default=60.0, show_default=True)
+@click.option("--warm", default=15.0, show_default=True, help="Seconds of changes before the measurement.")
 @click.option("--writers", "number", default=8, show_default=True)
-def main(rate: float, seconds: float, number: int) -> None:
+def main(rate: float, seconds: float, warm: float, number: int) -> None:
     with sides() as (folder, stack, urls):
         for one in urls:
             (folder / one).mkdir()
@@ -144,14 +145,16 @@ def main(rate: float, seconds: float, number: int) -> None:
         target = stack.enter_context(running(urls["target"], folder / "target", "--follow", source.uri))
         stopped, pace = Event(), Pace(rate)
         writers = [SteadyWriter(source, place, stopped, pace) for place in range(number)]
+        for writer in writers:
+            writer.start()
+        time.sleep(warm)
         sampler = Sampler(urls)
         sampler.start()
         begun, before, used = time.monotonic(), last_event(source), processor_times(urls, source, target)
-        for writer in writers:
-            writer.start()
+        earlier = sum(writer.counts.total() for writer in writers)
         time.sleep(seconds)
         spent, events = time.monotonic() - begun, last_event(source) - before
-        changes = sum(writer.counts.total() for writer in writers)
+        changes = sum(writer.counts.total() for writer in writers) - earlier
         now = processor_times(urls, source, target)
         fence = Fence(stopped, writers)
         _switched(urls["target"], source, target, fence)
