@@ -24,6 +24,11 @@ _rewrites = click.option(
 )
 
 
+_report = click.option(
+    "--report", type=click.Path(path_type=Path), help="File that receives the report (JSON), also after an error."
+)
+
+
 @click.group("import", cls=Group)
 def import_() -> None:
     """Move in from another metastore.
@@ -37,22 +42,23 @@ def import_() -> None:
 @import_.command()
 @_source
 @_databases
+@_report
 @settings_options(*DATABASE, "warehouse", "allowed_locations")
-def plan(source: str, databases: str | None, **options: Any) -> None:
+def plan(source: str, databases: str | None, report: Path | None, **options: Any) -> None:
     """Show the objects that an import would copy or skip.
 
     Also shows broken rows of the source. Reads the source and changes nothing.
     """
     from metastore.cli.importing import show_plan
 
-    show_plan(Settings.load(options), source, databases)
+    show_plan(Settings.load(options), source, databases, report)
 
 
 @import_.command()
 @_source
 @_databases
 @_rewrites
-@click.option("--report", type=click.Path(path_type=Path), help="File that receives the report (JSON).")
+@_report
 @click.option(
     "--follow", is_flag=True, help="After the copy, apply the changes of SOURCE until the command is stopped."
 )
@@ -111,7 +117,7 @@ def status(findings: int, **options: Any) -> None:
 @_databases
 @_rewrites
 @click.option("--show", default=50, show_default=True, help="Maximum number of differences to show.")
-@click.option("--report", type=click.Path(path_type=Path), help="File that receives the report (JSON).")
+@_report
 @click.option("--lasting", is_flag=True, help="Count only differences that a second comparison finds again.")
 @uri_option
 def verify(
@@ -138,6 +144,7 @@ def verify(
 @click.option("--force", is_flag=True, help="Switch even if a check of the source fails or cannot be made.")
 @click.option("--fence", metavar="COMMAND", help="Shell command that keeps writers away from SOURCE. Reads must work.")
 @click.option("--unfence", metavar="COMMAND", help="Shell command that ends the fence if the switch fails.")
+@_report
 @settings_options(*DATABASE, "warehouse", "allowed_locations")
 def switch(
     source: str,
@@ -145,6 +152,7 @@ def switch(
     force: bool,
     fence: str | None,
     unfence: str | None,
+    report: Path | None,
     **options: Any,
 ) -> None:
     """Take over the files of imported databases.
@@ -156,7 +164,7 @@ def switch(
     """
     from metastore.cli.switching import CommandFence, show_switch
 
-    show_switch(Settings.load(options), source, names, force=force, fence=CommandFence(fence, unfence))
+    show_switch(Settings.load(options), source, names, report, force=force, fence=CommandFence(fence, unfence))
 
 
 @import_.command()
@@ -164,9 +172,18 @@ def switch(
 @click.option("--to", "address", metavar="URI", help="Thrift address of SOURCE. Default: SOURCE itself.")
 @click.option("--once", is_flag=True, help="Exit when SOURCE has all changes.")
 @click.option("--give-back", is_flag=True, help="After the last change, make SOURCE the owner of the databases again.")
+@_report
 @uri_option
 @settings_options(*DATABASE)
-def back(source: str, address: str | None, once: bool, give_back: bool, uri: str, **options: Any) -> None:
+def back(
+    source: str,
+    address: str | None,
+    once: bool,
+    give_back: bool,
+    report: Path | None,
+    uri: str,
+    **options: Any,
+) -> None:
     """Apply the changes of switched databases to SOURCE.
 
     Runs until it is stopped. SOURCE then stays up to date until you retire it. Files are not touched. Reads this
@@ -174,7 +191,7 @@ def back(source: str, address: str | None, once: bool, give_back: bool, uri: str
     """
     from metastore.cli.returning import run_back
 
-    run_back(Settings.load(options), source, address or source, uri, once=once, give_back=give_back)
+    run_back(Settings.load(options), source, address or source, uri, report, once=once, give_back=give_back)
 
 
 @import_.command()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
-import os
 import sys
 import time
 from collections import Counter
@@ -17,24 +15,26 @@ from typing import Any
 import click
 
 from metastore.cli.database import database
+from metastore.cli.import_report import as_dicts, reporting
 from metastore.cli.printing import print_table, printable
-from metastore.errors import ConfigurationError, InvalidOperationError, UnavailableError
+from metastore.errors import ConfigurationError, ConflictError, InvalidOperationError, UnavailableError
 from metastore.importing.arriving import compared_by_follower, is_followed
 from metastore.importing.copying import Copier, Request, check_not_returning, existing_of, find_import, name_of
 from metastore.importing.following.follower import Follower
 from metastore.importing.following.replaying import drop_database
-from metastore.importing.planning import make_plan
+from metastore.importing.planning import Plan, make_plan
 from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
 from metastore.settings import Settings, safe_url
 from metastore.storage.postgres.engine import make_engine
-from metastore.storage.repositories.imports import BORROWED, COPIED, Finding, ImportState
+from metastore.storage.repositories.imports import BORROWED, COPIED, COPYING, Finding, ImportState
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.roots import Roots
 from migrations import runner
 
 _STATEMENT_TIMEOUT = 3600.0  # seconds: a batch may wait for a busy server
+_INTERNAL = ("runner", "cursor", "counts")  # not in the details of a report
 _PAUSE = 0.05  # seconds between two attempts to become the follower
 
 
@@ -85,11 +85,26 @@ def names_of(databases: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in (databases or "").split(",") if name.strip())
 
 
-def show_plan(settings: Settings, address: str, databases: str | None) -> None:
+def show_plan(settings: Settings, address: str, databases: str | None, file: Path | None) -> None:
     """Prints the objects that an import would copy and leave out, and the errors in the source."""
     selection = Selection(frozenset(map(name_of, names_of(databases))) or None)
-    with opened_source(address) as source, _read_if_ready(settings) as (work, unready):
-        plan = make_plan(source, work, Roots(settings.warehouse, settings.roots), selection)
+    with reporting(file, "plan", address, settings.safe_url) as report:
+        with opened_source(address) as source, _read_if_ready(settings) as (work, unready):
+            plan = make_plan(source, work, Roots(settings.warehouse, settings.roots), selection)
+        report.counts, report.digests = plan.survey.counts, plan.digests
+        report.findings = as_dicts(plan.survey.troubles)
+        report.details = {
+            "version": plan.version,
+            "roots": [{"root": root, "objects": number, "access": text} for root, number, text in plan.roots],
+            "left_out": plan.survey.left_out,
+            "log": plan.log,
+            "collisions": list(map(str, plan.collisions)),
+            "estimated_seconds": round(plan.seconds),
+        }
+    _print_plan(plan, unready)
+
+
+def _print_plan(plan: Plan, unready: str) -> None:
     print_table("Objects", ["kind", "number"], [[kind, str(number)] for kind, number in plan.survey.counts.items()])
     print_table("Locations", ["root", "objects", "access"], [[root, str(n), text] for root, n, text in plan.roots])
     left_out = plan.survey.left_out.items()
@@ -109,26 +124,29 @@ def show_plan(settings: Settings, address: str, databases: str | None) -> None:
 
 
 def run_import(
-    settings: Settings, address: str, databases: str | None, rewrites: tuple[str, ...], report: Path | None
+    settings: Settings, address: str, databases: str | None, rewrites: tuple[str, ...], file: Path | None
 ) -> None:
     """Copies, shows the progress, and prints a summary."""
-    check_report(report)
-    begun = time.monotonic()
     gc.disable()  # batches contain no cycles, and looking for them takes a third of the time
-    with opened_source(address) as source, opened_store(settings) as store, progress() as advance:
+    with (
+        reporting(file, "run", address, settings.safe_url) as report,
+        opened_source(address) as source,
+        opened_store(settings) as store,
+        progress() as advance,
+    ):
         copier = Copier(source, store, Request(names_of(databases), rewrites), advance)
         state = _copied(copier)
         changes = "" if _is_fresh(state) else _caught_up(source, store, state)
         with store.read() as work:
             findings = work.imports.findings(state.id)
-    seconds = time.monotonic() - begun
+        report.counts, report.digests = state.counts, state.options["digests"]
+        report.findings = as_dicts(findings)
+        report.details = {name: value for name, value in state._asdict().items() if name not in _INTERNAL}
     print_table("Imported", ["objects", "number"], [[kind, f"{number}"] for kind, number in state.counts.items()])
     _print_findings(findings, 20)
-    if report:
-        write_report(report, {"import": as_json(state), "seconds": round(seconds, 1), "findings": _counted(findings)})
     rest = f" It had {state.snapshots} runs." if state.snapshots > 1 else ""
     click.echo(
-        f"{state.source}: copied in {seconds:.1f} s.{rest}{changes} Next: metastore import follow SOURCE, and "
+        f"{state.source}: copied in {report.seconds:.1f} s.{rest}{changes} Next: metastore import follow SOURCE, and "
         f"metastore import verify SOURCE --uri thrift://THIS-SERVER:9083",
         err=True,
     )
@@ -161,11 +179,17 @@ def _caught_up(source: Source, store: Store, state: ImportState) -> str:
                 return f" {step.events} events of the source since then were applied.{compared}{reasons}"
         if not whole:
             return " Another process follows the source."
-        if compared_by_follower(store, state):
+        if compared_by_follower(store, state, source):
             return " The process that follows the source has compared everything."
         with store.read() as work:
-            check_not_returning(find_import(work, state.source))
-        time.sleep(_PAUSE)  # the follower has just ended, or another run copies more databases
+            present = find_import(work, state.source)
+        check_not_returning(present)
+        if present.state == COPYING:
+            raise ConflictError(
+                f"Another run has begun to copy more databases from {state.source}. Run the same command again after "
+                f"its end: it continues a run that was interrupted"
+            )
+        time.sleep(_PAUSE)  # the follower has just ended
 
 
 def show_status(settings: Settings, most: int) -> None:
@@ -228,29 +252,6 @@ def forget_import(settings: Settings, address: str, *, take_files: bool, drop: b
     done = "were dropped here" if drop else "stay: their files belong to this server now"
     rest = f" The databases {text} {done}." if left else ""
     return f"The import from {source} is forgotten. This server no longer protects files of the source.{rest}"
-
-
-def write_report(file: Path, content: dict[str, Any]) -> None:
-    """Writes a report as JSON. Raises ConfigurationError."""
-    try:
-        file.write_text(json.dumps(content, indent=2, default=str) + "\n")
-    except OSError as error:
-        raise ConfigurationError(f"The report {file} cannot be written: {error.strerror}") from error
-
-
-def check_report(file: Path | None) -> None:
-    """Raises ConfigurationError if a report cannot be written to `file`. Called before the work, which may be long."""
-    if file and (file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK)):
-        raise ConfigurationError(f"The report {file} cannot be written: choose a file in a writable folder")
-
-
-def as_json(state: ImportState) -> dict[str, Any]:
-    """Returns an import for a report."""
-    return {name: value for name, value in state._asdict().items() if name not in ("runner", "cursor")}
-
-
-def _counted(findings: list[Finding]) -> list[dict[str, str]]:
-    return [finding._asdict() for finding in findings]
 
 
 def _print_findings(findings: list[Finding], most: int) -> None:

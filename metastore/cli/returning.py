@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Final
 
 import click
 
+from metastore.cli.import_report import Report, as_dicts, reporting
 from metastore.cli.importing import opened_source, opened_store
 from metastore.cli.printing import printable
+from metastore.cli.switching import interruptible
 from metastore.errors import ConfigurationError, UnavailableError
+from metastore.importing.digests import Digests
 from metastore.importing.returning.returner import Returner
 from metastore.importing.sources.thrift_calls import ThriftCalls
 from metastore.settings import Settings, safe_url
@@ -19,7 +24,9 @@ _PAUSE: Final = 0.5  # seconds between two readings of the log
 _RETRY: Final = 2.0  # seconds after a failure
 
 
-def run_back(settings: Settings, source: str, address: str, uri: str, *, once: bool, give_back: bool) -> None:
+def run_back(
+    settings: Settings, source: str, address: str, uri: str, file: Path | None, *, once: bool, give_back: bool
+) -> None:
     """Returns changes until a signal arrives; with `once` or `give_back`, until the source has all of them.
 
     Raises ConfigurationError if the source cannot be written to, NotFoundError, InvalidOperationError, ConflictError.
@@ -28,19 +35,22 @@ def run_back(settings: Settings, source: str, address: str, uri: str, *, once: b
         raise ConfigurationError(
             f"{safe_url(address)} cannot be written to: changes go back through Thrift. Add --to thrift://host:9083"
         )
-    while True:
-        try:
-            _run(settings, source, address, uri, once=once, give_back=give_back)
-        except UnavailableError as error:
-            if once or give_back:
-                raise
-            click.echo(printable(f"metastore: {error}"), err=True)
-            time.sleep(_RETRY)
-        else:
-            return
+    with reporting(file, "back", address, uri) as report, interruptible():
+        while True:
+            try:
+                _run(settings, source, address, uri, report, once=once, give_back=give_back)
+            except UnavailableError as error:
+                if once or give_back:
+                    raise
+                click.echo(printable(f"metastore: {error}"), err=True)
+                time.sleep(_RETRY)
+            else:
+                return
 
 
-def _run(settings: Settings, source: str, address: str, uri: str, *, once: bool, give_back: bool) -> None:
+def _run(
+    settings: Settings, source: str, address: str, uri: str, report: Report, *, once: bool, give_back: bool
+) -> None:
     with (
         opened_store(settings) as store,
         opened_source(uri) as ours,
@@ -48,7 +58,7 @@ def _run(settings: Settings, source: str, address: str, uri: str, *, once: bool,
         closing(ThriftCalls(address)) as calls,
     ):
         returner = Returner(store, safe_url(source), ours, theirs, calls)
-        with returner.lock():
+        with returner.lock(), _filled(report, returner):
             done = returner.catch_up()
             _say(f"{done.events} events applied to {address}: it has the changes up to event {done.position}")
             if give_back:
@@ -56,6 +66,20 @@ def _run(settings: Settings, source: str, address: str, uri: str, *, once: bool,
                 _say(f"{address} owns the databases again, after {done.events} more events. Next: move the clients")
             elif not once:
                 _continue(returner)
+
+
+@contextmanager
+def _filled(report: Report, returner: Returner) -> Iterator[None]:
+    """Adds what the block has applied to the report. Its digest is of the events."""
+    digests = Digests(report.digests)
+    try:
+        yield
+    finally:
+        digests.add("events", returner.digest)
+        report.counts = {"events": report.counts.get("events", 0) + returner.events}
+        report.digests = digests.texts()
+        report.findings += as_dicts(returner.reported)
+        report.details = {"event": returner.position}
 
 
 def _continue(returner: Returner) -> None:

@@ -6,14 +6,17 @@ import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 import click
 
+from metastore.cli.import_report import Report, reporting
 from metastore.cli.importing import opened_store
 from metastore.cli.printing import print_table, printable
 from metastore.errors import InvalidOperationError
 from metastore.importing.copying import name_of
+from metastore.importing.digests import digest_of_texts
 from metastore.importing.switching import Fence, Switched, switch
 from metastore.services.files.ownership import borrowed
 from metastore.settings import Settings
@@ -46,18 +49,22 @@ def _run(command: str) -> int:
     return subprocess.run(command, shell=True, check=False).returncode  # noqa: S602 - the administrator's own command
 
 
-def show_switch(settings: Settings, address: str, names: Sequence[str], *, force: bool, fence: Fence) -> None:
+def show_switch(
+    settings: Settings, address: str, names: Sequence[str], file: Path | None, *, force: bool, fence: Fence
+) -> None:
     """Switches databases. Prints them, and the remaining steps.
 
     Raises InvalidInputError for an invalid name, and the errors of `switch`.
     """
     wanted = [name_of(name) for name in names]
-    with _interruptible(), opened_store(settings) as store:
-        switched = switch(store, address, wanted, force=force, fence=fence)
-        with store.read() as work:
-            managed = paths.absolute(work.imports.managed_locations([*switched.databases, *switched.before]))
-            kept = sorted(borrowed(work, managed))
-    outside = outermost(set(managed).difference(Roots(settings.warehouse, settings.roots).within(managed)))
+    with reporting(file, "switch", address, settings.safe_url) as report:
+        with interruptible(), opened_store(settings) as store:
+            switched = switch(store, address, wanted, force=force, fence=fence)
+            with store.read() as work:
+                managed = paths.absolute(work.imports.managed_locations([*switched.databases, *switched.before]))
+                kept = sorted(borrowed(work, managed))
+        outside = outermost(set(managed).difference(Roots(settings.warehouse, settings.roots).within(managed)))
+        _fill(report, switched, managed, outside, kept)
     rows = [(name, "switched") for name in switched.databases]
     rows += [(name, "was switched before") for name in switched.before]
     rows += [
@@ -72,9 +79,28 @@ def show_switch(settings: Settings, address: str, names: Sequence[str], *, force
         click.echo(printable(f"metastore: {text}"), err=True)
 
 
+def _fill(
+    report: Report, switched: Switched, managed: Sequence[str], outside: Sequence[str], kept: Sequence[str]
+) -> None:
+    """Fills a report. Its digest is of the locations of databases and managed tables that are switched now."""
+    report.counts = {"databases": len(switched.databases), "managed locations": len(managed)}
+    report.digests = {"managed locations": digest_of_texts(managed)}
+    report.details = {
+        "databases": list(map(str, switched.databases)),
+        "switched_before": list(map(str, switched.before)),
+        "dropped_here": list(map(str, switched.dropped)),
+        "event": switched.event,
+        "event_digest": switched.event_digest,
+        "overridden": list(switched.doubts),
+        "stopped_seconds": round(switched.stopped, 1),
+        "outside_of_the_roots": list(outside),
+        "still_of_the_source": list(kept),
+    }
+
+
 @contextmanager
-def _interruptible() -> Iterator[None]:
-    """Lets SIGTERM, and the end of a terminal session, undo the fence as Ctrl-C does."""
+def interruptible() -> Iterator[None]:
+    """Lets SIGTERM, and the end of a terminal session, interrupt the block as Ctrl-C does."""
     numbers = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) == signal.SIG_DFL]
     for number in numbers:
         signal.signal(number, signal.default_int_handler)

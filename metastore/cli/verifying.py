@@ -5,19 +5,21 @@ from __future__ import annotations
 import gc
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import click
 
-from metastore.cli.importing import check_report, names_of, opened_source, progress, write_report
+from metastore.cli.import_report import as_dicts, reporting
+from metastore.cli.importing import names_of, opened_source, progress
 from metastore.cli.printing import print_table
 from metastore.importing.copying import name_of
 from metastore.importing.rewriting import Rewriting
-from metastore.importing.sources.objects import Selection
+from metastore.importing.sources.objects import Selection, Stage
 from metastore.importing.verifying import MISSING, Outcome, Verifier
-from metastore.settings import safe_url
 
+T = TypeVar("T")
 _LAG: Final = 5.0  # seconds in which a follower removes a difference
 _HIDDEN: Final = (
     "metastore: some objects are missing on this server, or hidden from you. With METASTORE_AUTHORIZATION=grants, "
@@ -31,7 +33,7 @@ def show_verified(
     databases: str | None,
     rewrites: tuple[str, ...],
     most: int,
-    report: Path | None,
+    file: Path | None,
     *,
     lasting: bool,
 ) -> int:
@@ -39,18 +41,24 @@ def show_verified(
 
     `lasting`: differences count only if a second comparison finds the same ones.
     """
-    check_report(report)
-    begun = time.monotonic()
     gc.disable()  # partitions contain no cycles, and looking for them takes a third of the time
     wanted = frozenset(map(name_of, names_of(databases))) or None
-    with opened_source(address) as source, opened_source(uri) as ours, progress() as advance:
+    with (
+        reporting(file, "verify", address, uri) as report,
+        opened_source(address) as source,
+        opened_source(uri) as ours,
+        progress() as advance,
+    ):
         outcome = Verifier(source, ours, Rewriting(rewrites), advance).run(Selection(wanted))
         if lasting and outcome.differences:
             time.sleep(_LAG)
             before = outcome.differences
             outcome = Verifier(source, ours, Rewriting(rewrites), advance).run(Selection(wanted))
             outcome.differences = [one for one in outcome.differences if one in before]
-    seconds = time.monotonic() - begun
+        report.counts = _by_plural(outcome.compared)
+        report.digests = _by_plural(outcome.digests.texts())
+        report.differences = as_dicts(outcome.differences)
+        report.details = {"digest": outcome.digests.whole(), "not_compared": dict(outcome.hidden)}
     by_kind = Counter(difference.kind for difference in outcome.differences)
     rows = [[kind, str(number), str(by_kind[kind])] for kind, number in outcome.compared.items()]
     print_table("Compared", ["kind", "objects", "differences"], rows)
@@ -59,13 +67,11 @@ def show_verified(
             [one.kind, one.object, one.field, _text(one.source), _text(one.ours)] for one in outcome.differences[:most]
         ]
         print_table("Differences", ["kind", "object", "field", "source", "this server"], shown)
-    if report:
-        write_report(report, _report(address, uri, outcome, seconds))
     _print_hints(outcome)
     total = sum(outcome.compared.values())
     click.echo(
-        f"{total} objects compared in {seconds:.1f} s, {len(outcome.differences)} differences. Digest of the source: "
-        f"{outcome.digest}",
+        f"{total} objects compared in {report.seconds:.1f} s, {len(outcome.differences)} differences. Digest of the "
+        f"source: {outcome.digests.whole()}",
         err=True,
     )
     return 1 if outcome.differences else 0
@@ -83,15 +89,10 @@ def _print_hints(outcome: Outcome) -> None:
         )
 
 
-def _report(address: str, uri: str, outcome: Outcome, seconds: float) -> dict[str, object]:
-    return {
-        "source": safe_url(address),
-        "server": safe_url(uri),
-        "compared": outcome.compared,
-        "differences": [difference._asdict() for difference in outcome.differences],
-        "digest": outcome.digest,
-        "seconds": round(seconds, 1),
-    }
+def _by_plural(values: Mapping[str, T]) -> dict[str, T]:
+    """Returns values by the kinds that the reports of other commands have."""
+    plurals = {"database": Stage.DATABASES, "table": Stage.TABLES, "partition": Stage.PARTITIONS}
+    return {plurals[kind].value if kind in plurals else kind: value for kind, value in values.items()}
 
 
 def _text(value: object) -> str:

@@ -28,11 +28,16 @@ class Partitions(NamedTuple):
 
 def apply(work: UnitOfWork, target: Target, stage: Stage, batch: Sequence[Any]) -> int:
     """Stores objects of one stage, and returns their number. Findings are in `target.troubles`."""
-    return store(work, target, stage, prepare(target, stage, batch))
+    return store(work, target, stage, prepare(target, stage, rewritten(target, batch)))
+
+
+def rewritten(target: Target, batch: Sequence[Any]) -> list[Any]:
+    """Returns objects with the locations that the import stores."""
+    return [target.rewriting.rewrite(one) for one in batch]
 
 
 def prepare(target: Target, stage: Stage, batch: Sequence[Any]) -> Any:
-    """Prepares the objects that `store` stores. Needs no database, so that it may run in another thread."""
+    """Prepares rewritten objects for `store`. Needs no database, so that it may run in another thread."""
     return _prepared_partitions(target, batch) if stage is Stage.PARTITIONS else batch
 
 
@@ -50,14 +55,13 @@ def drop_tables(work: UnitOfWork, target: Target, names: Iterable[TableName]) ->
         work.bulk_load.delete_tables(stored)
 
 
-def _catalogs(work: UnitOfWork, target: Target, catalogs: Sequence[Catalog]) -> int:
+def _catalogs(work: UnitOfWork, _: Target, catalogs: Sequence[Catalog]) -> int:
     for catalog in catalogs:
-        work.catalogs.insert(target.rewriting.rewrite(catalog), if_not_exists=True)
+        work.catalogs.insert(catalog, if_not_exists=True)
     return len(catalogs)
 
 
 def _databases(work: UnitOfWork, target: Target, databases: Sequence[Database]) -> int:
-    databases = [target.rewriting.rewrite(database) for database in databases]
     names = [DatabaseName(database.catalogName, database.name) for database in databases]
     for database in databases:  # sources before Hive 3 and a new server have no catalogs
         home = Catalog(database.catalogName, "Default catalog for Hive", database.locationUri, 0, {})
@@ -71,7 +75,7 @@ def _databases(work: UnitOfWork, target: Target, databases: Sequence[Database]) 
 def _tables(work: UnitOfWork, target: Target, tables: Sequence[Table]) -> int:
     new = []
     locations: Locations = []
-    for table in map(target.rewriting.rewrite, tables):
+    for table in tables:
         name = DatabaseName(table.catName, table.dbName)
         if name not in target.databases:
             target.report(
@@ -94,7 +98,7 @@ def _tables(work: UnitOfWork, target: Target, tables: Sequence[Table]) -> int:
 
 def _prepared_partitions(target: Target, partitions: Sequence[SourcePartition]) -> Partitions:
     by_table: dict[TableName, list[SourcePartition]] = {}
-    for one in map(target.rewriting.rewrite, partitions):
+    for one in partitions:
         by_table.setdefault(one.table, []).append(one)
     tables: list[tuple[PartitionTexts, Locations]] = []
     troubles: list[Trouble] = []

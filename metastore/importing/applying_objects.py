@@ -56,7 +56,7 @@ def functions(work: UnitOfWork, target: Target, batch: Sequence[Function]) -> in
         if database is None:
             target.report(SKIPPED, f"{function.dbName}.{function.functionName}", "a function")
             continue
-        new.append((database.id, target.rewriting.rewrite(function)))
+        new.append((database.id, function))
     work.bulk_objects.insert_functions(new)
     return len(new)
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Final
 
 from metastore.domain.names import DatabaseName
+from metastore.errors import UnavailableError
 from metastore.importing.copying import find_import
 from metastore.importing.following.changes import changes_of
 from metastore.importing.following.reading import LogReader
@@ -15,12 +16,15 @@ from metastore.importing.following.replaying import Replay
 from metastore.importing.following.unlogged import read_unlogged, store_unlogged
 from metastore.importing.rewriting import Rewriting
 from metastore.importing.sources.opening import open_source
+from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
 from metastore.settings import safe_url
 from metastore.storage.repositories.imports import ImportState
 from metastore.storage.unit_of_work import Store
 
 _PATIENCE: Final = 30.0  # seconds without progress of the follower
+_SILENCE: Final = 600.0  # seconds in which a follower stores nothing while it compares: one table can take minutes
+_QUESTION: Final = 2.0  # seconds between two calls to the source while the follower works
 _PAUSE: Final = 0.05
 
 
@@ -33,15 +37,30 @@ def is_followed(store: Store, state: ImportState) -> bool:
     return True
 
 
-def compared_by_follower(store: Store, state: ImportState) -> bool:
-    """Asks the process that follows the source to compare everything, and waits for it. False if it ends."""
+def compared_by_follower(store: Store, state: ImportState, source: Source) -> bool:
+    """Asks the process that follows the source to compare everything, and waits for it. False if it ends.
+
+    Raises UnavailableError if the source does not answer, or if the follower stores nothing for a long time.
+    """
     with store.transaction(audited=False) as work:
         request = work.following.request_comparison(state.id)
+    progress, since, asked = None, time.monotonic(), 0.0
     while is_followed(store, state):
         with store.read() as work:
-            options = find_import(work, state.source).options
-        if options.get("compared") == request:
+            present = find_import(work, state.source)
+        if present.options.get("compared") == request:
             return True
+        now = time.monotonic()
+        if (reached := (present.position, present.seen_at, present.current_at)) != progress:
+            progress, since = reached, now
+        elif now - since > _SILENCE:
+            raise UnavailableError(
+                f"The process that follows {state.source} has stored nothing for {_SILENCE:.0f} s. Look at its log, or "
+                f"stop it, and run the same command again"
+            )
+        if now - asked > _QUESTION:
+            source.log()  # the follower waits for a source that is down
+            asked = now
         time.sleep(_PAUSE)
     return False
 

@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias
 from metastore.domain.names import DEFAULT_CATALOG
 from metastore.importing.sources.objects import (
     MasterKey,
-    Shape,
     SourceConstraint,
     SourcePartition,
     SourceStatistics,
@@ -65,7 +64,7 @@ def form_of(struct: Any) -> Form:
         case Database():
             return _present({name: getattr(struct, name) for name in _DATABASE})
         case SourcePartition():
-            return _present(_partition(struct) | _shape(struct.shape.sd))
+            return {**_present(_partition(struct)), **shape_form(struct.shape.sd)}
         case SourceStatistics():
             columns = {one.colName: plain(one) for one in struct.columns}
             return _present({"lastAnalyzed": struct.analyzed_at, **columns})
@@ -84,38 +83,9 @@ def form_of(struct: Any) -> Form:
     return _present(_fields(struct))
 
 
-class Digests:
-    """Digests of partitions. The digest of a shape is computed once."""
-
-    def __init__(self) -> None:
-        self._shapes: dict[Shape, bytes] = {}
-
-    def of(self, partition: SourcePartition) -> bytes:
-        """Returns the digest of a partition's form."""
-        return hashlib.blake2b(repr(self.key(partition)).encode(errors="surrogatepass"), digest_size=16).digest()
-
-    def key(self, partition: SourcePartition) -> tuple[Any, ...]:
-        """Returns a key that is equal for partitions with the same form. It is faster than a digest."""
-        shape, struct = partition.shape, partition.partition
-        if shape not in self._shapes:
-            if len(self._shapes) > 10_000:
-                self._shapes.clear()
-            self._shapes[shape] = digest(_present(_shape(shape.sd)))
-        skewed = struct.sd.skewedInfo.skewedColValueLocationMaps
-        return (
-            partition.name,
-            struct.values,
-            struct.createTime,
-            sorted(struct.parameters.items()),
-            struct.sd.location,
-            sorted(skewed.items()) if skewed else (),
-            self._shapes[shape],
-        )
-
-
-def digest(form: Form) -> bytes:
-    """Returns a digest of a form."""
-    return hashlib.blake2b(repr(sorted(form.items())).encode(errors="surrogatepass"), digest_size=16).digest()
+def shape_form(sd: StorageDescriptor) -> Form:
+    """Returns the canonical form of the part of a descriptor that partitions share."""
+    return _present(_shape(sd))
 
 
 def differences(source: Form, ours: Form, path: str = "") -> Iterator[tuple[str, Any, Any]]:

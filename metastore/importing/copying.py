@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, fold
@@ -17,11 +17,12 @@ from metastore.errors import (
     InvalidOperationError,
     NotFoundError,
 )
-from metastore.importing.applying import prepare, store
+from metastore.importing.applying import prepare, rewritten, store
+from metastore.importing.digests import Digests
 from metastore.importing.prefetching import prefetched
 from metastore.importing.rewriting import Rewriting
 from metastore.importing.settling import LAST, settle
-from metastore.importing.sources.objects import Batch, Selection, Stage, Trouble
+from metastore.importing.sources.objects import BESIDE_TABLES, Batch, Selection, Stage, Trouble
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
 from metastore.storage.repositories.imports import COPIED, COPYING, RETURNING, SWITCHED, Finding, ImportState
@@ -30,6 +31,8 @@ from thrift_idl.gen.hive_metastore.ttypes import Database
 
 SWITCHED_DATABASE: Final = "switched database"
 DEFAULT_DATABASE: Final = DatabaseName(DEFAULT_CATALOG, "default")
+_DIGESTED: Final = (Stage.DATABASES, Stage.TABLES, Stage.PARTITIONS, *BESIDE_TABLES)
+"""Stages whose objects have a digest. Column statistics have none: it would cost more than their copy."""
 _SHOWN: Final = 1_000
 """Maximum number of stored findings of one kind. All are counted."""
 
@@ -55,6 +58,7 @@ class Copier:
         self._on_progress = on_progress
         self._runner = uuid4()
         self._found: Counter[str] = Counter()
+        self._digests = Digests()
 
     def run(self) -> ImportState:
         """Copies the objects that are not copied yet, and returns the import.
@@ -70,6 +74,7 @@ class Copier:
             databases = [one for batch in self._source.read(Stage.DATABASES, "", Selection()) for one in batch.objects]
             state = self._begin_or_resume(databases, log.last if log else None)
             selection = _selection(state.options["databases"])
+            self._digests = Digests(state.options.get("digests"))
             target = Target(state.id, Rewriting(state.options["rewrites"]), keeps_events=state.options["events"])
             with self._store.read() as work:
                 self._found.update(finding.kind for finding in work.imports.findings(state.id))
@@ -126,7 +131,7 @@ class Copier:
         check_free(work, new)
         rewrites = list(self._request.rewrites) or state.options["rewrites"]
         # The log of this server already has events. The source's events would mix with them.
-        options = state.options | {"databases": _texts(new), "rewrites": rewrites, "events": False}
+        options = state.options | {"databases": _texts(new), "rewrites": rewrites, "events": False, "digests": {}}
         work.imports.begin_again(state.id, self._runner, options, last_event)
 
     def _leave_switched(self, work: UnitOfWork, number: int, switched: set[DatabaseName]) -> None:
@@ -161,6 +166,7 @@ class Copier:
             self._copy(state.id, target, stage, cursors.get(stage, ""), selection)
         if state.snapshots > 1 and self._settle(state.id, target, selection):
             start, cursors = settled, {}  # replaced tables have lost the objects that belong to them
+            self._digests = Digests()  # of objects that are not stored any more
             with self._store.transaction(audited=False) as work:
                 work.imports.forget_counts(state.id, names[settled:])
         for stage in stages[max(start, settled) :]:
@@ -178,22 +184,30 @@ class Copier:
         """Copies one stage: a thread reads, another one prepares, and this one stores, all at the same time."""
         with (
             prefetched(self._source.read(stage, cursor, selection)) as read,
-            prefetched((batch, prepare(target, stage, batch.objects)) for batch in read) as prepared,
+            prefetched(self._prepared(target, stage, batch) for batch in read) as prepared,
         ):
-            for batch, ready in prepared:
+            for batch, ready, digest in prepared:
+                if stage in _DIGESTED:
+                    self._digests.add(stage.value, digest)
                 with self._store.transaction(audited=False) as work:
                     stored = store(work, target, stage, ready)
                     self._record(work, import_id, [*batch.troubles, *target.troubles])
                     self._advance(work, import_id, stage, batch, stored)
                 self._on_progress(stage.value, stored)
 
+    def _prepared(self, target: Target, stage: Stage, batch: Batch) -> tuple[Batch, Any, int]:
+        """Returns a batch, what `store` stores of it, and the digest of its objects."""
+        objects = rewritten(target, batch.objects)
+        digest = self._digests.of(objects) if stage in _DIGESTED else 0
+        return batch, prepare(target, stage, objects), digest
+
     def _advance(
         self, work: UnitOfWork, number: int, stage: Stage | None = None, batch: Batch | None = None, stored: int = 0
     ) -> None:
         """Records the progress in the transaction. Raises ConflictError if another run has taken over."""
-        counts = {stage.value: stored} if stage and stored else {}
+        counts, digests = {stage.value: stored} if stage and stored else {}, self._digests.texts()
         if not work.imports.advance(
-            number, self._runner, stage.value if stage else "", batch.cursor if batch else "", counts
+            number, self._runner, stage.value if stage else "", batch.cursor if batch else "", counts, digests
         ):
             raise ConflictError("Another run has taken over this import. This run has stored nothing since then")
 

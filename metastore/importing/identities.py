@@ -40,6 +40,13 @@ def identity_of(one: Any) -> Any:
     return _of_access(one)
 
 
+def identity_text(identity: Any) -> str:
+    """Returns an identity as people read it."""
+    if isinstance(identity, tuple):
+        return " ".join(identity_text(part) for part in identity if part is not None)
+    return str(identity)
+
+
 def _of_access(one: Any) -> Any:
     match one:
         case Role():

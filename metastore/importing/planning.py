@@ -11,6 +11,7 @@ from typing import Final
 
 from metastore.domain.names import DatabaseName
 from metastore.importing.copying import existing_of
+from metastore.importing.digests import Digests
 from metastore.importing.sources.objects import Selection, Stage
 from metastore.importing.sources.source import LogState, Source, Survey
 from metastore.storage.unit_of_work import UnitOfWork
@@ -23,7 +24,7 @@ _SAMPLE: Final = 20_000  # partitions that are read to estimate the time
 @dataclass(frozen=True)
 class Plan:
     """The plan of an import. `roots`: the roots of locations, with the number of objects and the access to each.
-    `seconds`: the estimated time."""
+    `seconds`: the estimated time. `digests`: of the databases, without the objects in them."""
 
     address: str
     version: str
@@ -32,19 +33,19 @@ class Plan:
     log: str
     collisions: Sequence[DatabaseName]
     seconds: float
+    digests: dict[str, str]
 
 
 def make_plan(source: Source, work: UnitOfWork | None, roots: Roots, selection: Selection) -> Plan:
     """Returns the plan. `work`: the database of this server, if it exists already."""
     with source.snapshot():
         survey = source.survey()
-        names = {
-            DatabaseName(one.catalogName, one.name)
-            for batch in source.read(Stage.DATABASES, "", selection)
-            for one in batch.objects
-        }
+        databases = [one for batch in source.read(Stage.DATABASES, "", selection) for one in batch.objects]
         log, rate = source.log(), _rate(source, selection)
     reached = [(root.location, root.objects, access(root.location, roots)) for root in survey.roots]
+    names = {DatabaseName(one.catalogName, one.name) for one in databases}
+    digests = Digests()
+    digests.add(Stage.DATABASES.value, digests.of(databases))
     objects = survey.counts.get("partitions", 0) + 10 * survey.counts.get("tables", 0)
     return Plan(
         source.address,
@@ -54,6 +55,7 @@ def make_plan(source: Source, work: UnitOfWork | None, roots: Roots, selection: 
         describe_log(log),
         collisions(work, names) if work else [],
         objects / rate,
+        digests.texts(),
     )
 
 

@@ -9,7 +9,15 @@ from metastore.domain.location_properties import READERS
 from metastore.errors import InvalidInputError
 from metastore.importing.sources.objects import Shape, SourcePartition
 from metastore.structs import shallow_copy
-from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, Function, SkewedInfo, StorageDescriptor, Table
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Catalog,
+    Database,
+    Function,
+    ResourceUri,
+    SkewedInfo,
+    StorageDescriptor,
+    Table,
+)
 
 
 class Rewriting:
@@ -34,7 +42,7 @@ class Rewriting:
         return text
 
     def rewrite(self, struct: Any) -> Any:
-        """Returns the object with rewritten locations. Partitions and functions are changed in place."""
+        """Returns the object with rewritten locations. Partitions are changed in place."""
         if not self._rules:
             return struct
         match struct:
@@ -51,8 +59,10 @@ class Rewriting:
                 partition.parameters = self._properties(partition.parameters)
                 return SourcePartition(table, name, partition, self._shape(shape))
             case Function():
-                for resource in struct.resourceUris or ():
-                    resource.uri = self.location(resource.uri)
+                struct = shallow_copy(struct)
+                struct.resourceUris = [
+                    ResourceUri(one.resourceType, self.location(one.uri)) for one in struct.resourceUris or ()
+                ]
         return struct
 
     def _descriptor(self, sd: StorageDescriptor) -> StorageDescriptor:

@@ -31,7 +31,10 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True)
 class Switched:
-    """The result of a switch. `doubts`: checks that failed, or could not be made, and were overridden."""
+    """The result of a switch. `doubts`: checks that failed, or could not be made, and were overridden.
+
+    `event`, `event_digest`: the source's last event whose changes are here, and its digest, if they are known.
+    """
 
     source: str
     databases: Sequence[DatabaseName]
@@ -42,6 +45,8 @@ class Switched:
     doubts: Sequence[str]
     stopped: float = 0.0
     """Seconds from the fence to the end of the switch."""
+    event: int | None = None
+    event_digest: str | None = None
 
 
 class Fence:
@@ -90,7 +95,9 @@ def switch(
         if not new:
             return Switched(state.source, new, before, dropped, [])
         doubts, stopped = _fenced(store, address, state, new, force=force, fence=fence or Fence())
-    return Switched(state.source, new, before, dropped, doubts, stopped)
+        with store.read() as work:
+            state = find_import(work, state.source)
+    return Switched(state.source, new, before, dropped, doubts, stopped, state.position, state.event_digest)
 
 
 def _fenced(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -10,8 +9,9 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from metastore.domain.names import DatabaseName, TableName
-from metastore.importing.canonical import Digests, Form, differences, digest, form_of
-from metastore.importing.identities import identity_of
+from metastore.importing.canonical import Form, differences, form_of
+from metastore.importing.digests import Digests
+from metastore.importing.identities import identity_of, identity_text
 from metastore.importing.rewriting import Rewriting
 from metastore.importing.sources.objects import (
     BESIDE_TABLES,
@@ -29,6 +29,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 T = TypeVar("T")
 _RANGE: Final = 1_000
 """Number of partitions in one digest."""
+_PARTITION: Final = "partition"
 MISSING: Final = "missing on this server"
 EXTRA: Final = "not in the source"
 
@@ -47,13 +48,13 @@ class Difference(NamedTuple):
 class Outcome:
     """The result of a comparison.
 
-    `compared`: objects by kind. `digest`: of all objects of the source. `hidden`: fields of column statistics that the
-    source does not return, with the settings that return them. They are not compared.
+    `compared`: objects by kind. `digests`: of the source's objects that both sides have. `hidden`: fields of column
+    statistics that the source does not return, with the settings that return them. They are not compared.
     """
 
     compared: dict[str, int] = field(default_factory=dict)
     differences: list[Difference] = field(default_factory=list)
-    digest: str = ""
+    digests: Digests = field(default_factory=Digests)
     hidden: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -68,9 +69,8 @@ class Verifier:
         self._ours = ours
         self._rewriting = rewriting
         self._on_progress = on_progress
-        self._digests = Digests()
-        self._whole = hashlib.blake2b(digest_size=16)
         self._outcome = Outcome()
+        self._digests = self._outcome.digests
         self._pool = ThreadPoolExecutor(2)
 
     def run(self, selection: Selection) -> Outcome:
@@ -87,7 +87,6 @@ class Verifier:
             if Stage.TOKENS in self._source.stages:
                 self._compare_secrets()
             self._compare_marks(selection)
-        self._outcome.digest = self._whole.hexdigest()
         return self._outcome
 
     def _compare_database(self, database: DatabaseName) -> None:
@@ -106,22 +105,22 @@ class Verifier:
     def _compare_partitions(self, table: TableName) -> None:
         theirs, ours = self._both(lambda side: side.partition_names(table))
         present = set(ours)
-        self._only("partition", table, [name for name in theirs if name not in present], MISSING)
+        self._only(_PARTITION, table, [name for name in theirs if name not in present], MISSING)
         present = set(theirs)
-        self._only("partition", table, [name for name in ours if name not in present], EXTRA)
+        self._only(_PARTITION, table, [name for name in ours if name not in present], EXTRA)
         common = [name for name in ours if name in present]
         for start in range(0, len(common), _RANGE):
             some = common[start : start + _RANGE]
             one, other = self._both(partial(_partitions, table, some))
             one = {name: self._rewriting.rewrite(partition) for name, partition in one.items()}
             theirs_of_range, ours_of_range = (
-                [self._digests.key(side[name]) for name in some if name in side] for side in (one, other)
+                [self._digests.text(side[name]) for name in some if name in side] for side in (one, other)
             )
-            self._whole.update(repr(theirs_of_range).encode(errors="surrogatepass"))
+            self._digests.add(_PARTITION, self._digests.of_texts(theirs_of_range))
             if theirs_of_range != ours_of_range:
-                self._compare("partition", one, other, prefix=f"{table}/")
+                self._compare(_PARTITION, one, other, prefix=f"{table}/")
             else:
-                self._count("partition", len(some))
+                self._count(_PARTITION, len(some))
 
     def _only(self, kind: str, table: TableName, names: Sequence[str], reason: str) -> None:
         self._count(kind, len(names))
@@ -180,13 +179,14 @@ class Verifier:
     def _compare(self, kind: str, theirs: Mapping[Any, Any], ours: Mapping[Any, Any], prefix: str = "") -> None:
         """Compares objects by their identities, and adds the fields that differ."""
         for identity in sorted({*theirs, *ours}, key=str):
-            text = prefix + _text(identity)
+            text = prefix + identity_text(identity)
             if identity not in ours or identity not in theirs:
                 reason = MISSING if identity not in ours else EXTRA
                 self._outcome.differences.append(Difference(kind, text, reason, *_presence(identity, theirs, ours)))
                 continue
             one, other = form_of(theirs[identity]), form_of(ours[identity])
-            self._whole.update(digest(one))
+            if kind != _PARTITION:  # their digests come from the ranges
+                self._digests.add(kind, self._digests.of_form(identity, one))
             self._outcome.differences += _different(kind, text, one, other)
         self._count(kind, len({*theirs, *ours}))
 
@@ -241,9 +241,3 @@ def _partitions(table: TableName, names: Sequence[str], side: Source) -> dict[st
 def _by_identity(objects: Iterable[Any]) -> dict[Any, Any]:
     identified = ((identity_of(one), one) for one in objects)
     return {identity: one for identity, one in identified if identity is not None}
-
-
-def _text(identity: Any) -> str:
-    if isinstance(identity, tuple):
-        return " ".join(_text(part) for part in identity if part is not None)
-    return str(identity)

@@ -18,7 +18,7 @@ from uuid import uuid4
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName, fold
 from metastore.errors import ConflictError, InvalidOperationError
 from metastore.importing.copying import find_import
-from metastore.importing.following.changes import changes_of
+from metastore.importing.following.changes import changes_of, digest_of
 from metastore.importing.following.comparing import everything
 from metastore.importing.returning.fence import FencedCalls
 from metastore.importing.returning.grants import GrantWriter
@@ -59,6 +59,11 @@ class Returner:
         self._writer = SourceWriter(ours, theirs, self._calls)
         self._grants = GrantWriter(ours, theirs, self._calls)
         self._runner = uuid4()
+        self.events = 0
+        self.digest = 0
+        self.position: int | None = None
+        """The number of events that this object has applied, the sum of their digests, and the last one."""
+        self.reported: dict[Finding, None] = {}
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -92,12 +97,14 @@ class Returner:
                 with self._returning(state):
                     self._writer.apply(changes, {}, owned)
             with self._returning(state) as work:
-                return self._stored(work, state, 0, last)
+                self._record(work, state, last)
+            return self._counted([], last)
         if not events:
             return Returned(0, position)
         with self._returning(state) as work:
             self._writer.apply(changes_of(events), _commits(events), owned)
-            return self._stored(work, state, len(events), events[-1].eventId)
+            self._record(work, state, events[-1].eventId)
+        return self._counted(events, events[-1].eventId)
 
     @contextmanager
     def _returning(self, state: ImportState) -> Iterator[UnitOfWork]:
@@ -179,18 +186,23 @@ class Returner:
             databases = work.imports.databases(state.id)
         return [name for name, of in databases.items() if of == SWITCHED or [name.catalog, name.name] in given_back]
 
-    def _stored(self, work: UnitOfWork, state: ImportState, events: int, position: int) -> Returned:
+    def _record(self, work: UnitOfWork, state: ImportState, position: int) -> None:
         self._report(work, state, self._writer.findings)
         work.following.returned_to(state.id, position)
-        return Returned(events, position)
 
-    @staticmethod
-    def _report(work: UnitOfWork, state: ImportState, findings: list[Trouble]) -> None:
+    def _counted(self, events: Sequence[NotificationEvent], position: int) -> Returned:
+        """Adds applied events to the totals."""
+        self.events, self.position = self.events + len(events), position
+        self.digest += sum(int(digest_of(event), 16) for event in events)
+        return Returned(len(events), position)
+
+    def _report(self, work: UnitOfWork, state: ImportState, findings: list[Trouble]) -> None:
         """Stores new findings, and clears the list."""
         if findings:
             known = set(work.imports.findings(state.id))
             new = dict.fromkeys(Finding(*one) for one in findings)
             work.imports.report(state.id, [one for one in new if one not in known])
+            self.reported |= new
         findings.clear()
 
     def _state(self) -> ImportState:

@@ -10,9 +10,10 @@ from metastore.domain.names import DatabaseName, TableName
 from metastore.importing.sources.connections import SourceConnection
 from metastore.importing.sources.database_access import AccessReader, TransactionReader
 from metastore.importing.sources.database_objects import ObjectReader
+from metastore.importing.sources.database_partitions import PartitionReader
 from metastore.importing.sources.database_statistics import StatisticsReader
 from metastore.importing.sources.database_survey import survey
-from metastore.importing.sources.database_tables import PartitionReader, TableReader
+from metastore.importing.sources.database_tables import TableReader
 from metastore.importing.sources.objects import Batch, Selection, SourcePartition, SourceStatistics, Stage
 from metastore.importing.sources.shapes import ShapeReader
 from metastore.importing.sources.source import LogState, Survey
@@ -113,18 +114,13 @@ class DatabaseSource:
         return next((one for batch in batches for one in batch.objects), None)
 
     def table(self, name: TableName) -> Table | None:
-        numbered = self._tables.table(name)
-        return numbered[1] if numbered else None
+        return self._tables.named([name]).get(name)
 
     def tables(self, names: Sequence[TableName]) -> dict[TableName, Table]:
-        return {name: table for name in names if (table := self.table(name)) is not None}
+        return self._tables.named(names)
 
     def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
-        row = self._tables.table(name)
-        if row:
-            if row[0] not in self._tables.known:
-                self._tables.forget()  # it is new
-            yield from self._partitions.of_table(row[0], names)
+        yield from self._partitions.of_table(name, names)
 
     def table_names(self, database: DatabaseName) -> list[str]:
         return self._tables.names(database)

@@ -78,18 +78,21 @@ class StatisticsReader:
         table_id = self._tables.id_of(name)
         if table_id is None:
             return
+        known = {table_id: name}
         if own:
-            yield from self._chosen(*_TABLES[0], 'x."TBL_ID" = %s', table_id)
+            yield from self._chosen(known, *_TABLES[0], 'x."TBL_ID" = %s', table_id)
         if partitions is None:
-            yield from self._chosen(*_TABLES[1], 'x."TBL_ID" = %s', table_id)
+            yield from self._chosen(known, *_TABLES[1], 'x."TBL_ID" = %s', table_id)
         for start in range(0, len(partitions or ()), _NAMES):
             some = tuple((partitions or ())[start : start + _NAMES])
-            yield from self._chosen(*_TABLES[1], 'x."TBL_ID" = %s AND x."PART_NAME" IN %s', table_id, some)
+            yield from self._chosen(known, *_TABLES[1], 'x."TBL_ID" = %s AND x."PART_NAME" IN %s', table_id, some)
 
-    def _chosen(self, table: str, join: str, condition: str, *values: Any) -> list[SourceStatistics]:
+    def _chosen(
+        self, known: Mapping[int, TableName], table: str, join: str, condition: str, *values: Any
+    ) -> list[SourceStatistics]:
         batch = Batch([], "")
         for _, of_owner in groupby(self._rows(table, join, condition, *values), key=lambda row: row[0]):
-            self._add(list(of_owner), self._names(table), Selection(), batch)
+            self._add(known, list(of_owner), self._names(table), Selection(), batch)
         return batch.objects
 
     def _read(self, table: str, join: str, after: str, selection: Selection) -> Iterator[Batch]:
@@ -102,7 +105,7 @@ class StatisticsReader:
             rows = self._rows(table, join, f"c.{owner} > %s AND c.{owner} <= %s", last, bound)
             batch = Batch([], str(bound))
             for _, of_owner in groupby(rows, key=lambda row: row[0]):
-                self._add(list(of_owner), self._names(table), selection, batch)
+                self._add(self._tables.reachable, list(of_owner), self._names(table), selection, batch)
             last = bound
             yield batch
 
@@ -127,13 +130,20 @@ class StatisticsReader:
         bound: int | None = self._connection.rows(query, last, _ROWS)[0][0]
         return bound
 
-    def _add(self, rows: list[tuple[Any, ...]], names: list[str], selection: Selection, batch: Batch) -> None:
+    @staticmethod
+    def _add(
+        known: Mapping[int, TableName],
+        rows: list[tuple[Any, ...]],
+        names: list[str],
+        selection: Selection,
+        batch: Batch,
+    ) -> None:
+        """Adds the statistics of one owner. `known`: the tables that exist, by id; `names`: of the columns of rows."""
         owner, table_id, partition = rows[0][:3]
-        if table_id is None or not self._tables.is_reachable(table_id):
+        if (name := known.get(table_id)) is None:
             what = f"statistics of {len(rows)} columns"
             batch.troubles.append(Trouble(ORPHAN, f"{what}, owner {owner}", "the table does not exist"))
             return
-        name = self._tables.known[table_id].name
         if not selection.has(DatabaseName(name.catalog, name.database)):
             return
         by_engine: dict[str, SourceStatistics] = {}

@@ -1,4 +1,4 @@
-"""Catalogs, databases, tables and partitions from a source's database."""
+"""Catalogs, databases and tables from a source's database."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
-from metastore.importing.sources.connections import SourceConnection, as_list, as_map, chosen
-from metastore.importing.sources.objects import Batch, Selection, SourcePartition, Trouble
+from metastore.importing.sources.connections import SourceConnection, as_map, chosen
+from metastore.importing.sources.objects import Batch, Selection, Trouble
 from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
-from metastore.storage.repositories.bulk_load import Totals
-from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, FieldSchema, Partition, PrincipalType, Table
+from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, FieldSchema, PrincipalType, Table
 
 _TABLES: Final = 500
-_PARTITIONS: Final = 5_000
 ORPHAN: Final = "orphan"
 DUPLICATE: Final = "names that differ in case only"
 
@@ -46,6 +44,7 @@ class TableReader:
         self._known: dict[int, SourceTable] | None = None
         self._first: dict[TableName, int] = {}
         self._reachable: dict[int, TableName] = {}
+        self._read: dict[TableName, int] = {}  # the ids of tables that `named` has read
 
     @property
     def known(self) -> dict[int, SourceTable]:
@@ -75,17 +74,25 @@ class TableReader:
         """Returns whether the table exists and is the oldest of its name."""
         return table_id in self.reachable
 
-    def forget(self) -> None:
-        """Forgets the tables: a new snapshot may have others."""
-        self._known = None
-
     def id_of(self, name: TableName) -> int | None:
-        """Returns the id of the table that this name refers to."""
-        return self._first.get(name) if self.known else None
+        """Returns the id of the table that this name refers to. Does not list the other tables."""
+        if name not in self._read and self._known is not None:
+            return self._first.get(name)
+        if name not in self._read:
+            self.named([name])
+        return self._read.get(name)
 
     def names(self, database: DatabaseName) -> list[str]:
         """Lists the tables of a database, ascending."""
-        return sorted({table.name.name for table in self.known.values() if _database(table.name) == database})
+        rows = self._connection.rows(
+            f"""
+            SELECT t."TBL_NAME" FROM "TBLS" t JOIN "DBS" d ON d."DB_ID" = t."DB_ID"
+            WHERE t."TBL_NAME" IS NOT NULL AND LOWER(d."NAME") = %s AND LOWER({self._catalog}) = %s
+            """,  # noqa: S608 - constants
+            database.name,
+            database.catalog,
+        )
+        return sorted({name.lower() for (name,) in rows})
 
     def catalogs(self, selection: Selection) -> Iterator[Batch]:
         """Yields the catalogs with databases of the selection."""
@@ -153,11 +160,22 @@ class TableReader:
             batch.objects = self._structs(wanted)
             yield batch
 
-    def table(self, name: TableName) -> tuple[int, Table] | None:
-        """Returns one table and its id, or None."""
-        condition = f'LOWER(t."TBL_NAME") = %s AND LOWER(d."NAME") = %s AND {self._catalog} = %s'
-        rows = self._rows(condition, name.name, name.database, name.catalog)
-        return (rows[0][0], self._structs(rows[:1])[0]) if rows else None
+    def named(self, names: Sequence[TableName]) -> dict[TableName, Table]:
+        """Returns the named tables that exist: of those that differ in case, the oldest."""
+        tables: dict[TableName, Table] = {}
+        for start in range(0, len(names), _TABLES):
+            some = names[start : start + _TABLES]
+            rows: dict[TableName, tuple[Any, ...]] = {}
+            condition = 'LOWER(t."TBL_NAME") IN %s AND LOWER(d."NAME") IN %s ORDER BY t."TBL_ID"'
+            values = tuple({name.name for name in some}), tuple({name.database for name in some})
+            for row in self._rows(condition, *values):
+                rows.setdefault(_table_name(*row[1:4]), row)
+            wanted = {name: rows[name] for name in some if name in rows}
+            for name in some:
+                self._read.pop(name, None)
+            self._read |= {name: row[0] for name, row in wanted.items()}
+            tables |= zip(wanted, self._structs(list(wanted.values())), strict=True)
+        return tables
 
     def _rows(self, condition: str, *values: Any) -> list[tuple[Any, ...]]:
         has = self._connection.schema.has
@@ -242,131 +260,11 @@ class TableReader:
         return {number: as_map(texts, value) for number, texts in self._connection.maps(query, *values).items()}
 
 
-class PartitionReader:
-    """Reads partitions in the order of their ids, which are the primary key: no sorting, no skipping."""
-
-    def __init__(self, connection: SourceConnection, shapes: ShapeReader, tables: TableReader) -> None:
-        self._connection = connection
-        self._shapes = shapes
-        self._tables = tables
-        self._write_id = 'p."WRITE_ID"' if connection.schema.has("PARTITIONS", "WRITE_ID") else "NULL"
-        self._value = connection.texts("PARTITION_KEY_VALS", "PART_KEY_VAL")
-        self._parameter = connection.texts("PARTITION_PARAMS", "PARAM_VALUE")
-        self._name = connection.texts("PARTITIONS", "PART_NAME")
-
-    def partitions(self, after: str, selection: Selection) -> Iterator[Batch]:
-        """Yields partitions of the selection. The cursor is the last id."""
-        last = int(after or -1)
-        condition, only = 'p."PART_ID" > %s', tuple[Any, ...]()
-        if selection.databases is not None:
-            wanted = [table.id for table in self._tables.known.values() if selection.has(_database(table.name))]
-            if not wanted:
-                return
-            condition, only = f'{condition} AND p."TBL_ID" IN %s', (tuple(wanted),)
-        while rows := self._rows(f'{condition} ORDER BY p."PART_ID" LIMIT %s', last, *only, _PARTITIONS):
-            first, last = rows[0][0], rows[-1][0]
-            batch = Batch([], str(last))
-            batch.objects = self._structs(rows, '"PART_ID" BETWEEN %s AND %s', (first, last), batch.troubles)
-            yield batch
-
-    def of_table(self, table_id: int, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
-        """Yields the named partitions of a table, or all of them."""
-        condition, values, last = 'p."TBL_ID" = %s', (table_id,), -1
-        if names is not None:
-            for start in range(0, len(names), _PARTITIONS):
-                some = tuple(names[start : start + _PARTITIONS])
-                rows = self._rows(f'{condition} AND p."PART_NAME" IN %s ORDER BY p."PART_ID"', *values, some)
-                if rows:
-                    yield self._structs(rows, *chosen('"PART_ID"', [row[0] for row in rows]), [])
-            return
-        while rows := self._rows(
-            f'{condition} AND p."PART_ID" > %s ORDER BY p."PART_ID" LIMIT %s', *values, last, _PARTITIONS
-        ):
-            last = rows[-1][0]
-            yield self._structs(rows, *chosen('"PART_ID"', [row[0] for row in rows]), [])
-
-    def names(self, name: TableName) -> list[str]:
-        """Returns the names of a table's partitions that have a storage descriptor."""
-        query = """
-            SELECT p."PART_NAME" FROM "PARTITIONS" p JOIN "SDS" s ON s."SD_ID" = p."SD_ID" WHERE p."TBL_ID" = %s
-                AND p."PART_NAME" IS NOT NULL
-        """
-        table_id = self._tables.id_of(name)
-        return [self._name(text) for (text,) in self._connection.rows(query, table_id)] if table_id is not None else []
-
-    def totals(self, selection: Selection) -> dict[TableName, Totals]:
-        """Returns sums over the partitions of each table."""
-        ddl_time = self._connection.number_or_null('x."PARAM_VALUE"')
-        rows = self._connection.rows(
-            f"""
-            SELECT p."TBL_ID", COUNT(*), SUM(p."CREATE_TIME"), SUM({ddl_time}) FROM "PARTITIONS" p
-            JOIN "SDS" s ON s."SD_ID" = p."SD_ID"
-            LEFT JOIN "PARTITION_PARAMS" x ON x."PART_ID" = p."PART_ID" AND x."PARAM_KEY" = %s
-            WHERE p."PART_NAME" IS NOT NULL GROUP BY p."TBL_ID"
-            """,  # noqa: S608 - constants
-            "transient_lastDdlTime",
-        )
-        known = self._tables.known
-        return {
-            known[number].name: Totals(count, int(created or 0), int(ddl or 0))
-            for number, count, created, ddl in rows
-            if self._tables.is_reachable(number) and selection.has(_database(known[number].name))
-        }
-
-    def _rows(self, condition: str, *values: Any) -> list[tuple[Any, ...]]:
-        return self._connection.rows(
-            f"""
-            SELECT p."PART_ID", p."TBL_ID", p."PART_NAME", p."CREATE_TIME", p."LAST_ACCESS_TIME", {self._write_id},
-                {SD_COLUMNS}
-            FROM "PARTITIONS" p {SD_JOIN.format(owner="p")} WHERE {condition}
-            """,  # noqa: S608 - constants
-            *values,
-        )
-
-    def _structs(
-        self, rows: Sequence[tuple[Any, ...]], condition: str, values: tuple[Any, ...], troubles: list[Trouble]
-    ) -> list[SourcePartition]:
-        listed = self._connection.list_of('"INTEGER_IDX"', '"PART_KEY_VAL"')
-        texts, _ = self._aggregates("PARTITION_KEY_VALS", listed, condition, values)
-        mapped = self._connection.map_of('"PARAM_KEY"', '"PARAM_VALUE"')
-        maps, json_texts = self._aggregates("PARTITION_PARAMS", mapped, condition, values)
-        tables = self._tables.reachable
-        partitions = []
-        described = self._shapes.read([row[6:] for row in rows])
-        for row, one in zip(rows, described, strict=True):
-            number, table_id, name, created, accessed, write_id, sd_id = row[:7]
-            table = tables.get(table_id)
-            if table is None or sd_id is None or name is None:
-                lacks = "storage descriptor" if sd_id is None else "table" if table is None else "name"
-                text = name or f"partition {number}"
-                troubles.append(Trouble(ORPHAN, text, f"partition {number} has no {lacks} and is not imported"))
-                continue
-            pairs = maps.get(number)
-            parameters = as_map(pairs, self._parameter)
-            struct = Partition(
-                values=as_list(texts.get(number), self._value),
-                createTime=int32(created),
-                lastAccessTime=int32(accessed),
-                sd=one.bare(),
-                parameters=parameters,
-                writeId=write_id if write_id else None,
-            )
-            json_text = json_texts.get(number) if parameters is pairs else None  # as it is, nothing was decoded
-            partitions.append(SourcePartition(table, self._name(name), struct, one.shape, json_text))
-        return partitions
-
-    def _aggregates(
-        self, table: str, aggregate: str, condition: str, values: tuple[Any, ...]
-    ) -> tuple[Mapping[int, Any], Mapping[int, str]]:
-        query = f'SELECT "PART_ID", {aggregate} FROM "{table}" WHERE {condition} GROUP BY "PART_ID"'  # noqa: S608 - constants
-        return self._connection.maps_and_texts(query, *values)
-
-
 def _table_name(catalog: str, database: str, name: str) -> TableName:
     return TableName(catalog.lower(), database.lower(), name.lower())
 
 
-def _database(name: TableName) -> DatabaseName:
+def database_of(name: TableName) -> DatabaseName:
     return DatabaseName(name.catalog, name.database)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from metastore.importing.sources.connections import SourceConnection, as_map, chosen
@@ -77,12 +78,16 @@ class ShapeReader:
 
     def __init__(self, connection: SourceConnection) -> None:
         self._connection = connection
-        self._filled = [table for table in _CHILDREN if connection.exists(table)]
         self._shapes: dict[Any, Shape] = {}
         self._columns: dict[int, list[FieldSchema]] = {}
         self._comment = connection.texts("COLUMNS_V2", "COMMENT")
         self._serde_value = connection.texts("SERDE_PARAMS", "PARAM_VALUE")
         self._value = connection.texts("SD_PARAMS", "PARAM_VALUE")
+
+    @cached_property
+    def _filled(self) -> list[str]:
+        """The child tables that have rows."""
+        return [table for table in _CHILDREN if self._connection.exists(table)]
 
     def read(self, rows: Sequence[SdRow]) -> list[Described]:
         """Returns the descriptors of rows with `SD_COLUMNS`. A row without a descriptor gives an empty one."""

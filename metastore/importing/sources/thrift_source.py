@@ -315,7 +315,9 @@ class ThriftSource:
 def _has_nul(partition: Partition) -> bool:
     """Returns whether a text of a partition contains NUL. Its shape is not looked at: partitions share it."""
     parameters, location = partition.parameters, partition.sd.location or ""
-    return "\0" in "".join((*partition.values, location, *parameters, *parameters.values()))
+    skewed = partition.sd.skewedInfo.skewedColValueLocationMaps
+    of_values = (text for value, where in skewed.items() for text in (*value, where)) if skewed else ()
+    return "\0" in "".join((*partition.values, location, *parameters, *parameters.values(), *of_values))
 
 
 def _completed(name: DatabaseName, database: Database) -> Database:

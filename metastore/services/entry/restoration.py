@@ -14,7 +14,8 @@ from metastore.domain.transactions import Operation
 from metastore.errors import InvalidOperationError
 from metastore.services.files.change_loop import FileService
 from metastore.services.files.lineage import difference
-from metastore.services.files.operations import TRUNCATED
+from metastore.services.files.operations import RECONCILED, TRUNCATED
+from metastore.services.files.ownership import borrowed
 from metastore.services.files.trash_manifest import Trashed, read_manifest
 from metastore.services.rules.events import database_text
 from metastore.services.rules.tables import is_view
@@ -160,13 +161,13 @@ class RestorationService(FileService):
                 return kept
         elif inside and (table_id is None or owner != trashed.owner):
             return kept
-        elif table_id is not None and self._is_used_since(origin, since, changed):
+        elif table_id is not None and self._must_stay(origin, inside, since, changed):
             return self._put_back_partitions(trashed, table_id, changed, put_back, dry_run=dry_run)
         elif inside:
             apart = self._warehouse.trash_location(origin, str(uuid4()))
             moves.append((origin, apart, "displaced"))
             findings.append(Finding(apart, f"{DISPLACED}: {origin}"))
-        moves.append((trashed.location, origin, "taken back"))
+        moves.append((trashed.location, origin, RECONCILED))
         put_back.add(origin)
         if not dry_run:
             for source, target, reason in moves:
@@ -185,8 +186,13 @@ class RestorationService(FileService):
         is_another = bool(owner and trashed.owner and owner != trashed.owner)
         return use is not None and use.itself and not is_another, table_id, owner
 
-    def _is_used_since(self, origin: str, since: float, changed: Iterable[str]) -> bool:
-        """Returns whether a directory has files that are newer than `since`, or partitions in `changed`."""
+    def _must_stay(self, origin: str, inside: Set[str], since: float, changed: Iterable[str]) -> bool:
+        """Returns whether the files in a directory must stay: they are newer than `since`, of partitions in `changed`,
+        or of the source of an import (the database was restored to a moment before the switch)."""
+        if inside:
+            with self._store.read() as work:
+                if borrowed(work, [origin]):
+                    return True
         newer = any(file.modified is None or file.modified >= since for file in self._warehouse.files(origin))
         return newer or any(paths.is_below(text, origin) for text in changed)
 
@@ -220,7 +226,7 @@ class RestorationService(FileService):
                 put_back.add(location)
                 if not dry_run:
                     self._warehouse.delete_empty(location)
-                    self._move(source, location, "taken back")
+                    self._move(source, location, RECONCILED)
         return findings or [Finding(trashed.location, f"{IN_USE}: {trashed.origin}")]
 
     def _move(self, source: str, target: str, reason: str) -> None:

@@ -26,7 +26,13 @@ from metastore.errors import (
 )
 from metastore.services.files.lineage import LineageGuard
 from metastore.services.files.moves import follow
-from metastore.services.files.operations import TRUNCATED, UNDONE, BlockedByFileOperationError, OperationRunner
+from metastore.services.files.operations import (
+    RECONCILED,
+    TRUNCATED,
+    UNDONE,
+    BlockedByFileOperationError,
+    OperationRunner,
+)
 from metastore.services.files.ownership import borrowed, without_borrowed
 from metastore.storage.repositories.file_operations import Failure, FileOperation, NewOperation
 from metastore.storage.repositories.locations import UNUSED
@@ -228,7 +234,8 @@ class Journal:
     def _claim(self, work: UnitOfWork, ids: Sequence[int], *, planned_here: bool) -> list[FileOperation]:
         """Claims operations for this process.
 
-        Removals of locations that are used again, or of roots, are dropped, as is every operation on borrowed files.
+        Removals of locations that are used again, or of roots, are dropped, as is every operation on borrowed files
+        (but files that go back from the trash).
         """
         claimed = work.file_operations.claim(ids, own=planned_here)
         owned_by_source = borrowed(work, [text for one in claimed for text in (one.location, one.target) if text])
@@ -241,7 +248,11 @@ class Journal:
         # The catalog may know a location by the path that a symbolic link leads to.
         resolved = self._warehouse.roots.canonical([operation.location for operation in removals])
         usage = work.locations.referred([*resolved, *resolved.values()])
-        kept = [one for one in claimed if one.location in owned_by_source or one.target in owned_by_source]
+        kept = [
+            one
+            for one in claimed
+            if one.reason != RECONCILED and not owned_by_source.isdisjoint((one.location, one.target))
+        ]
         for operation in kept:
             log.info("%s is not changed: it belongs to the source of an import", operation.location)
         for operation in removals:

@@ -163,14 +163,26 @@ class Imports:
         values = {"runner": runner, "seen_at": now(), "snapshots": imports.c.snapshots + 1}
         self._connection.execute(update(imports).where(imports.c.id == number).values(values))
 
-    def advance(self, number: int, runner: UUID, stage: str, cursor: str, counts: Mapping[str, int]) -> bool:
-        """Records the progress with this transaction; False if another run has taken the import over."""
+    def advance(
+        self,
+        number: int,
+        runner: UUID,
+        stage: str,
+        cursor: str,
+        counts: Mapping[str, int],
+        digests: Mapping[str, str],
+    ) -> bool:
+        """Records the progress with this transaction; False if another run has taken the import over.
+
+        `counts`: of the objects that this transaction stores; `digests`: of all objects so far, by kind.
+        """
         added = {
             "id": number,
             "runner": str(runner),
             "stage": stage,
             "cursor": cursor,
             "counts": json.dumps(dict(counts)),
+            "digests": json.dumps(dict(digests)),
         }
         return bool(run(self._connection, _ADVANCE, **added))
 
@@ -323,7 +335,8 @@ def _among(catalog: Column[str], database: Column[str], names: Collection[Databa
 
 
 _ADVANCE: Final = """
-    UPDATE imports SET stage = %(stage)s, cursor = %(cursor)s, seen_at = clock_timestamp(), counts = counts || (
+    UPDATE imports SET stage = %(stage)s, cursor = %(cursor)s, seen_at = clock_timestamp(),
+        options = options || jsonb_build_object('digests', cast(%(digests)s AS jsonb)), counts = counts || (
         SELECT coalesce(jsonb_object_agg(key, value::bigint + coalesce((counts ->> key)::bigint, 0)), '{}')
         FROM jsonb_each_text(cast(%(counts)s AS jsonb))
     )

@@ -12,7 +12,7 @@ from metastore.importing.copying import Copier, Request
 from metastore.importing.rewriting import Rewriting
 from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
-from metastore.importing.verifying import Difference, Verifier
+from metastore.importing.verifying import Difference, Outcome, Verifier
 from metastore.settings import Settings, database_url
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.repositories.imports import ImportState
@@ -69,6 +69,11 @@ def compare(
     source: str, uri: str, selection: Selection | None = None, rewrites: tuple[str, ...] = ()
 ) -> list[Difference]:
     """Returns what differs between a source and a server."""
+    return compared(source, uri, selection, rewrites).differences
+
+
+def compared(source: str, uri: str, selection: Selection | None = None, rewrites: tuple[str, ...] = ()) -> Outcome:
+    """Compares a source and a server."""
     sides = open_source(source), open_source(uri)
     try:
         outcome = Verifier(*sides, Rewriting(rewrites), lambda *_: None).run(selection or Selection())
@@ -76,4 +81,4 @@ def compare(
         for side in sides:
             side.close()
     assert outcome.compared["table"]
-    return outcome.differences
+    return outcome

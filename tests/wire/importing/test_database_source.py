@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from sqlalchemy.engine import make_url
 
+from metastore.domain.names import DatabaseName
 from metastore.errors import UnavailableError
+from metastore.importing.sources.connections import SourceConnection
+from metastore.importing.sources.objects import Selection
+from metastore.importing.sources.opening import open_source
 from metastore.storage.repositories.imports import COPIED
 from tests.fixtures.hive_schema import VERSIONS, HiveDatabase, hive_database
 from tests.fixtures.server import connected, running
@@ -53,6 +58,30 @@ def test_all_objects_are_imported_unchanged(source: HiveDatabase, database_url: 
             assert client.get_all_token_identifiers() == ["id"]
             assert client.get_master_keys() == ["secret"]
     assert not (tmp_path / "theirs").exists()
+
+
+def test_a_follower_reads_named_tables_without_listing_the_others(
+    hive: HiveDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = SourceConnection.rows
+    of_tables: list[str] = []
+
+    def recorded(connection: SourceConnection, statement: str, *values: object) -> list[tuple[object, ...]]:
+        rows = read(connection, statement, *values)
+        of_tables.extend(statement for _ in rows if '"TBLS"' in statement)
+        return rows
+
+    monkeypatch.setattr(SourceConnection, "rows", recorded)
+    name = DatabaseName("hive", "sales").table("logs")
+    with closing(open_source(hive.url)) as source, source.snapshot():
+        assert source.tables([name, DatabaseName("hive", "sales").table("none")]).keys() == {name}
+        assert [one.name for some in source.partitions(name, ["ds=1/hr=1"]) for one in some] == ["ds=1/hr=1"]
+        assert len(source.partition_names(name)) == 35
+        assert list(source.statistics(name, ["ds=1/hr=1"]))
+        assert len(of_tables) == 1
+        assert len(source.table_names(DatabaseName("hive", "sales"))) == 8
+        assert source.totals(Selection())[name].partitions == 35
+        assert source.table(name) == source.tables([name])[name]
 
 
 @pytest.mark.parametrize("source", VERSIONS[:2], indirect=True)

@@ -14,7 +14,9 @@ import pytest
 
 from metastore.cli.commands import run
 from metastore.domain.names import TableName
-from metastore.errors import ConflictError
+from metastore.errors import ConflictError, UnavailableError
+from metastore.importing import arriving
+from metastore.importing.arriving import compared_by_follower
 from metastore.importing.following.follower import Follower, Step
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
@@ -234,6 +236,28 @@ def test_an_object_that_cannot_be_stored_is_reported_and_the_others_arrive(sourc
     with follower(source.uri, target.database_url) as one:
         one.catch_up(whole=True)
     assert compare(source.uri, target.uri) == []
+
+
+def test_a_refresh_does_not_wait_for_a_source_that_is_down_or_a_follower_that_stores_nothing(
+    source: Server, target: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Down(Without):
+        def log(self) -> Any:
+            raise UnavailableError("it does not answer")
+
+    with (
+        closing(open_source(source.uri)) as real,
+        follower(source.uri, target.database_url),  # it makes no step
+        opened(target.database_url) as store,
+    ):
+        with store.read() as work:
+            state = work.imports.all()[0]
+        with pytest.raises(UnavailableError, match="it does not answer"):
+            compared_by_follower(store, state, Down(real, lambda _: False))  # type: ignore[arg-type] # it passes on
+        monkeypatch.setattr(arriving, "_SILENCE", 0.0)
+        with pytest.raises(UnavailableError, match=r"has stored nothing for 0 s\. Look at its log, or"):
+            compared_by_follower(store, state, real)
+    execute(target.database_url, "UPDATE imports SET options = options - 'compare'")
 
 
 class KilledError(Exception):

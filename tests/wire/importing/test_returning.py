@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -300,7 +301,7 @@ def test_privileges_that_the_caller_does_not_see_stay_at_the_source(servers: tup
         assert work.imports.databases() == {SALES: SWITCHED}
 
 
-def test_the_source_owns_the_databases_again(servers: tuple[Server, Server]) -> None:
+def test_the_source_owns_the_databases_again(servers: tuple[Server, Server], tmp_path: Path) -> None:
     source, target = servers
     with connected(target) as client, connected(source) as theirs:
         client.add_partition(partition("sales", "logs", ["last"]))
@@ -310,8 +311,11 @@ def test_the_source_owns_the_databases_again(servers: tuple[Server, Server]) -> 
         granted(client, "logs")
         granted(theirs, "ice")  # it is removed again
     assert grants(source, target) != set()
-    options = ["--uri", target.uri, "--database-url", target.database_url]
+    report = tmp_path / "report.json"
+    options = ["--uri", target.uri, "--database-url", target.database_url, "--report", str(report)]
     assert run(["import", "back", source.uri, "--give-back", *options]) == 0
+    returned = json.loads(report.read_text())
+    assert (returned["error"], int(returned["digests"]["events"], 16) > 0) == (None, True)
     assert differing(source, target) == []
     assert grants(source, target) == set()
     with opened(target.database_url) as store, store.read() as work:

@@ -164,7 +164,11 @@ def test_nul_characters_are_replaced_and_reported(
         objects = {"get_table_objects_by_name_req": lambda: reply.tables, "get_partitions_by_names": lambda: reply}
         if calls.address == first.uri and method in objects:
             for one in objects[method]():
-                one.parameters["nul\0"] = "a\0b"
+                locations = one.sd.skewedInfo.skewedColValueLocationMaps if one.sd.skewedInfo else None
+                if locations and method == "get_partitions_by_names":  # it has no other text with NUL
+                    locations["s\0",] = "file:/w/s\0"
+                else:
+                    one.parameters["nul\0"] = "a\0b"
         return reply
 
     monkeypatch.setattr(ThriftCalls, "call", with_nul)
@@ -174,12 +178,14 @@ def test_nul_characters_are_replaced_and_reported(
     state = copy(first.uri, database_url)
     with opened(database_url) as store, store.read() as work:
         found = [finding.object for finding in work.imports.findings(state.id) if finding.kind == "NUL character"]
-    assert set(found) == {"a\u2400b", "nul\u2400"}
+    assert set(found) == {"a\u2400b", "nul\u2400", "s\u2400", "file:/w/s\u2400"}
     with running(database_url, tmp_path) as server:
         assert compare(first.uri, server.uri) == []
         with connected(server) as client:
             assert client.get_table("sales", "plain").parameters["nul\u2400"] == "a\u2400b"
             assert client.get_partition("sales", "logs", ["1", "0"]).parameters["nul\u2400"] == "a\u2400b"
+            skew = client.get_partition("sales", "logs", ["3", "1"]).sd.skewedInfo
+            assert skew.skewedColValueLocationMaps["s\u2400",] == "file:/w/s\u2400"
 
 
 def test_a_plan_needs_no_database_of_this_server(
@@ -203,25 +209,6 @@ def test_the_plan_does_not_advise_to_allow_the_whole_disk(tmp_path: Path) -> Non
     ours = Roots(str(tmp_path))
     assert "METASTORE_ALLOWED_LOCATIONS=" not in access("file://", ours)
     assert "METASTORE_ALLOWED_LOCATIONS with their directory" in access("file://", ours)
-
-
-@pytest.mark.parametrize("command", ["run", "verify"])
-def test_a_report_that_cannot_be_written_stops_before_the_work(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    report = tmp_path / "missing" / "report.json"
-    assert run(["import", command, "thrift://127.0.0.1:1", "--report", str(report)]) == 1
-    assert capsys.readouterr().err.startswith(f"metastore: The report {report} cannot be written: ")
-
-
-def test_a_report_has_no_password(
-    hive: HiveDatabase, first: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    report = tmp_path / "report.json"
-    source = f"{hive.url}{'&' if '?' in hive.url else '?'}password=geheim"
-    run(["import", "verify", source, "--uri", first.uri, "--report", str(report)])
-    assert report.exists(), capsys.readouterr().err
-    assert "geheim" not in report.read_text()
 
 
 def test_the_plan_names_databases_that_exist_here(hive: HiveDatabase, first: Server) -> None:

@@ -1,0 +1,80 @@
+"""The report of a command of `metastore import`: one JSON object with the same fields for every command."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from metastore.errors import ConfigurationError
+from metastore.settings import safe_url
+
+
+@dataclass
+class Report:
+    """The fields of a report. `docs/how-to/move-in.md` says what each command writes into them.
+
+    Attributes:
+        counts: objects by kind.
+        digests: hexadecimal digits, by kind.
+        differences: fields of objects that differ between source and server.
+        findings: objects that were changed or left out.
+        details: everything else.
+        error: the message with which the command ended; None after a success.
+    """
+
+    command: str
+    source: str
+    server: str
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    seconds: float = 0.0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict)
+    differences: list[dict[str, Any]] = field(default_factory=list)
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    details: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+
+
+@contextmanager
+def reporting(file: Path | None, command: str, source: str, server: str) -> Iterator[Report]:
+    """Yields a report, and writes it to `file` at the end of the block, also after an error.
+
+    `source`, `server`: addresses. Their passwords are removed. Raises ConfigurationError if the file cannot be
+    written: before the block, which may take long, if that can be known.
+    """
+    _check(file)
+    report = Report(command, safe_url(source), safe_url(server))
+    begun = time.monotonic()
+    try:
+        yield report
+    except BaseException as error:
+        report.error = str(error) or "interrupted"
+        raise
+    finally:
+        report.seconds = round(time.monotonic() - begun, 1)
+        if file:
+            _write(file, report)
+
+
+def as_dicts(rows: Iterable[Any]) -> list[dict[str, Any]]:
+    """Returns named tuples as objects of a report."""
+    return [row._asdict() for row in rows]
+
+
+def _check(file: Path | None) -> None:
+    if file and (file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK)):
+        raise ConfigurationError(f"The report {file} cannot be written: choose a file in a writable folder")
+
+
+def _write(file: Path, report: Report) -> None:
+    try:
+        file.write_text(json.dumps(asdict(report), indent=2, default=str) + "\n")
+    except OSError as error:
+        raise ConfigurationError(f"The report {file} cannot be written: {error.strerror}") from error
