@@ -28,8 +28,9 @@ class Digests:
         self._shapes: dict[Shape, str] = {}
 
     def add(self, kind: str, digest: int) -> None:
-        """Adds the digest of some objects."""
-        self._sums[kind] = (self._sums.get(kind, 0) + digest) % (1 << 8 * _BYTES)
+        """Adds the digest of some objects. A kind without objects has no digest."""
+        if digest:
+            self._sums[kind] = (self._sums.get(kind, 0) + digest) % (1 << 8 * _BYTES)
 
     def forget(self, kinds: Iterable[str]) -> None:
         """Removes kinds."""

@@ -18,7 +18,7 @@ def test_dropped_files_return_to_the_source(
 ) -> None:
     root = tmp_path / "theirs"
     sales = root / "sales.db"
-    catalog = RestoredCatalog(make_database, tmp_path, allowed_locations=(str(root),))
+    catalog = RestoredCatalog(make_database, tmp_path, allowed_locations=str(root))
     copy(hive.url, catalog.url)
     files = [sales / name for name in ("plain/data", "spark/data", "logs/ds=1/hr=1/data", "logs/ds=1/hr=2/data")]
     for file in files:
