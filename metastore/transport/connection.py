@@ -21,7 +21,7 @@ from metastore.transport.message_scanner import MessageScanner
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import SessionFactory
 from metastore.transport.state import State
-from metastore.transport.streams import has_room
+from metastore.transport.streams import has_room, unacknowledged
 from metastore.transport.usage import Address, CallEstimate
 from metastore.transport.wire_format import WireFormat
 from metastore.transport.wire_session import WireSession, keep_head, open_wire_session
@@ -74,7 +74,7 @@ class Connection:
         # first request, and from the first byte of a request to its execution.
         self._since = time.monotonic() if self._listener.restricted else 0.0
         self._progress_at = 0.0  # SENDING: when the client last kept up with the minimum transfer rate …
-        self._progress_bytes = 0  # … and how many bytes of the reply it had taken then
+        self._progress_bytes = 0  # … and how many bytes of the reply it had received then
         self._last_reply = False  # SENDING: DRAINING follows, because the client's input can no longer be understood
         self._drained = 0  # DRAINING: discarded bytes
         self._abort_reason = ""
@@ -112,9 +112,13 @@ class Connection:
             return True
 
     def stalled(self, now: float) -> float:
-        """Returns the seconds for which the client has been reading below the minimum rate; 0 if this server is
-        late."""
-        return now - self._progress_at if self.state is State.SENDING and not has_room(self.number) else 0.0
+        """Returns the seconds for which the client has read below the minimum rate; 0 if this server is late."""
+        if self.state is not State.SENDING or not self._wire or has_room(self.number):
+            return 0.0
+        taken = self._wire.writer.sent - unacknowledged(self.number)
+        if taken - self._progress_bytes > self._options.min_transfer_rate * (now - self._progress_at):
+            self._progress_at, self._progress_bytes = now, taken
+        return now - self._progress_at
 
     def overdue(self, now: float) -> str | None:
         """Returns the reason why the connection has to be closed now, or None."""
@@ -289,16 +293,12 @@ class Connection:
     # SENDING
 
     def _send(self) -> State:
-        writer = self._wire.writer if self._wire else None
-        if writer and writer.pending:
-            writer.send()
-            if writer.pending:
-                now, rate = time.monotonic(), self._options.min_transfer_rate
-                sending = self.state is State.SENDING
-                if not sending:
-                    self._since = now
-                if not sending or writer.sent - self._progress_bytes > rate * (now - self._progress_at):
-                    self._progress_at, self._progress_bytes = now, writer.sent
+        if self._wire and self._wire.writer.pending:
+            self._wire.writer.send()
+            if self._wire.writer.pending:
+                if self.state is not State.SENDING:
+                    self._since = self._progress_at = time.monotonic()
+                    self._progress_bytes = 0
                 return State.SENDING
         if self._last_reply:
             return self._begin_draining()

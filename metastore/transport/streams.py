@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
+import termios
 from collections.abc import Sequence
 from typing import Final, Protocol
 
@@ -43,3 +46,14 @@ def first_piece(chunks: Sequence[Chunk]) -> Chunk:
 def has_room(descriptor: int) -> bool:
     """Returns whether a socket accepts more bytes, because the peer has received enough of the others."""
     return bool(writable([descriptor], 0))
+
+
+def unacknowledged(descriptor: int) -> int:
+    """Returns the bytes in the send buffer of a socket, which the peer's kernel has not accepted (tcp(7), SIOCOUTQ).
+
+    The kernel reports a socket as writable only when a third of the buffer is free. That is a megabyte, which a client
+    may need several seconds to read. The bytes in the buffer show its progress earlier.
+    """
+    size = array.array("i", [0])
+    fcntl.ioctl(descriptor, termios.TIOCOUTQ, size)
+    return size[0]

@@ -30,7 +30,6 @@ _WRITABLE: Final = select.EPOLLOUT | select.EPOLLONESHOT
 _MAX_OVER_LIMIT: Final = 16  # connections over the limit, at a time, whose first call is answered with an error
 _OVER_LIMIT_TIMEOUT: Final = 1.0  # seconds for such a connection to send its first call
 _LOG_INTERVAL: Final = 10.0  # seconds between two log lines about rejected connections
-_STALLED_AFTER: Final = 3.0  # seconds without progress after which a reply is given up if others need its memory
 _ABANDONED_AFTER: Final = 1.0  # seconds that a large call has waited before its client is checked
 
 
@@ -183,7 +182,11 @@ class WorkerPool:
         return self._addresses.get(host) or Address(host)
 
     def _check_timed(self, now: float) -> None:
-        """Sums the memory of each address, and closes connections that are overdue, or slow while memory is short."""
+        """Sums the memory of each address, and closes connections that are overdue, or slow while memory is short.
+
+        A client that makes no progress keeps its reply for half of the time that a call waits for memory. A starved
+        client needs seconds between two reads, and the waiting call still gets the memory before it is rejected.
+        """
         for address in self._addresses.values():
             address.held = 0
         total = 0
@@ -196,7 +199,7 @@ class WorkerPool:
                 largest = max(largest, held)
             elif reason := connection.overdue(now):
                 connection.abort(reason)
-            elif held > slowest_held and connection.stalled(now) > _STALLED_AFTER:
+            elif held > slowest_held and connection.stalled(now) > self._options.queue_timeout / 2:
                 slowest, slowest_held = connection, held
         self._admission.held = total
         self._admission.adjust_switch_interval(largest)

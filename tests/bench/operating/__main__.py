@@ -32,6 +32,10 @@ def main() -> int:
         from tests.bench.operating.alerts import rehearse
 
         return rehearse(given.only)
+    if given.command == "large-replies":
+        from tests.bench.operating.large_replies import large_replies
+
+        return large_replies(given.readers, given.rounds, given.names, given.burners)
     from tests.bench.operating.rolling import rounds
 
     return int(rounds(given.commit, given.rounds) > 0)
@@ -63,6 +67,11 @@ def _parser() -> argparse.ArgumentParser:
     losing.add_argument("--lag", type=float, default=8.0, help="seconds that the standby is behind, at most")
     alerting = commands.add_parser("alerts", help="conditions of alerts on a real server, and the runbook's commands")
     alerting.add_argument("--only", default="all", help="the name of an alert")
+    reading = commands.add_parser("large-replies", help="clients that read 40 MB each from one worker, beside writers")
+    reading.add_argument("--readers", type=int, default=8)
+    reading.add_argument("--rounds", type=int, default=5, help="replies that each client reads")
+    reading.add_argument("--names", type=int, default=0, help="partition names that another client reads at first")
+    reading.add_argument("--burners", type=int, default=0, help="processes that keep the processors busy")
     return parser
 
 

@@ -6,8 +6,8 @@ import logging
 import signal
 import socket
 import struct
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +19,7 @@ from metastore.transport.connection import Connection
 from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.state import State
+from metastore.transport.streams import has_room
 from tests.fixtures.examples import examples
 
 from .conftest import EchoServer
@@ -217,17 +218,38 @@ def test_undamaged_they_are_answered(whole: bytes) -> None:
     assert answer(whole)
 
 
-def test_slow_readers_of_replies_are_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = [100.0]
+@contextmanager
+def sending(
+    rate: int, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Connection, socket.socket]]:
+    """Yields a connection with an unsent reply of 5 MB, whose time is `clock`, and the client's socket."""
     monkeypatch.setattr("metastore.transport.connection.time.monotonic", lambda: clock[0])
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.settimeout(0)
         theirs.settimeout(20)
         theirs.sendall(call("large 5000000"))
-        connection = Connection(ours, "test", TransportOptions(min_transfer_rate=10_000), EchoSession, Memory(2**40))
+        connection = Connection(ours, "test", TransportOptions(min_transfer_rate=rate), EchoSession, Memory(2**40))
         assert connection.resume() is State.QUEUED
         assert connection.resume() is State.SENDING
+        yield connection, theirs
+
+
+def test_a_client_that_reads_too_little_for_more_to_be_sent_keeps_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    with sending(5_000, clock, monkeypatch) as (connection, theirs):
+        clock[0] += 10
+        assert connection.stalled(clock[0]) == 10
+        missing = 100_000
+        while missing:
+            missing -= len(theirs.recv(missing))
+        assert not has_room(connection.number)
+        assert connection.stalled(clock[0]) == 0
+
+
+def test_slow_readers_of_replies_are_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    with sending(10_000, clock, monkeypatch) as (connection, theirs):
         for bytes_a_second, seconds in ((1_000, 3), (100_000, 0)):
             for _ in range(3):
                 clock[0] += 1
