@@ -74,7 +74,7 @@ def running_trino(folder: Path, catalogs: Mapping[str, Mapping[str, str]], *opti
     downloaded.
     """
     home = java_home(LEAST_JAVA, MOST_JAVA)
-    program = _unpacked()
+    program = unpacked()
     port = free_port()
     _configure(folder, port, catalogs)
     command = [home / "bin" / "java", *JVM, *options, "-cp", f"{program}/lib/*"]
@@ -128,8 +128,10 @@ def _ready(trino: Trino, process: subprocess.Popen[bytes], log: Path) -> Trino:
     raise UnavailableError(f"Trino {VERSION} does not start: {log.read_text(errors='replace')[-2000:]}")
 
 
-def _unpacked() -> Path:
-    """Unpacks completely or not at all; leftovers of an interrupted run are replaced."""
+def unpacked() -> Path:
+    """Returns the folder of the server. Unpacks it completely or not at all; replaces what is left of an interrupted
+    run.
+    """
     target = CACHE / f"trino-{VERSION}"
     if not target.exists():
         part = target.with_suffix(".part")

@@ -17,17 +17,14 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
-from metastore.storage.postgres.embedded import EmbeddedPostgres
-from migrations import runner
-from tests.fixtures.server import Server, running
+from tests.fixtures.server import Server
 from tests.fixtures.sparks import python_of
 from tests.interop.java import java_home
 from tests.interop.maven import UnavailableError, class_path, fetched
+from tests.interop.suites import Outcome, own_server, report, run_jvm
 
 VERSION = "4.1.1"
 SUITES = (
@@ -59,14 +56,6 @@ _FAILED = "*** FAILED ***"
 _TEST = re.compile(r"- (?P<test>.*?)(?: (?P<mark>\*\*\* FAILED \*\*\*|!!! (?:IGNORED|CANCELED) !!!))?")
 
 
-class Outcome(NamedTuple):
-    """The result of one test; `error` is None if it passed."""
-
-    suite: str
-    test: str
-    error: str | None
-
-
 def main(suites: Sequence[str]) -> int:
     """Runs the suites. Prints the counts and the unexpected results. Returns the status."""
     try:
@@ -74,7 +63,7 @@ def main(suites: Sequence[str]) -> int:
     except UnavailableError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    return _report(outcomes, complete=not suites)
+    return report(outcomes, HERE / "expected.tsv", complete=not suites)
 
 
 def _outcomes(suites: Sequence[str]) -> Iterator[Outcome]:
@@ -85,16 +74,9 @@ def _outcomes(suites: Sequence[str]) -> Iterator[Outcome]:
         jars = _jars(folder)
         agent = _agent(jars, folder)
         for suite in suites:
-            with ExitStack() as stack:
-                own = folder / suite
-                own.mkdir()
-                own.chmod(0o755)
-                postgres = stack.enter_context(EmbeddedPostgres(own / "postgres"))
-                runner.upgrade(postgres.url)
-                allowed = f"file:{folder},file:{tempfile.gettempdir()}"
-                server = stack.enter_context(running(postgres.url, own, "--allowed-locations", allowed))
-                _run(suite, jars, agent, server, own)
-                yield from _results(suite, own / "report")
+            with own_server(folder / suite) as server:
+                _run(suite, jars, agent, server, folder / suite)
+                yield from _results(suite, folder / suite / "report")
 
 
 def _jars(folder: Path) -> list[str]:
@@ -139,18 +121,13 @@ def _run(suite: str, jars: Sequence[str], agent: Path, server: Server, folder: P
     command += [f"-D{key}={value}" for key, value in properties.items()]
     command += ["-cp", os.pathsep.join([str(folder / "conf"), *jars]), "org.scalatest.tools.Runner"]
     command += ["-oW", "-fW", str(folder / "report"), "-R", str(jars[0]), "-s", f"org.apache.spark.sql.hive.{suite}"]
-    environment = os.environ | {
+    variables = {
         "SPARK_HOME": str(folder / "home"),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_TESTING": "1",
         "SPARK_TEST_HIVE_CLIENT_VERSIONS": "2.3,3.1",
     }
-    log = Path(tempfile.gettempdir()) / f"{suite}.log"
-    with log.open("w") as output:
-        subprocess.run(
-            command, cwd=folder / "home", env=environment, stdout=output, stderr=subprocess.STDOUT, check=False
-        )
-    sys.stderr.write(f"{suite}: the log is {log}\n")
+    run_jvm(suite, command, folder / "home", variables)
 
 
 def _results(suite: str, report: Path) -> Iterator[Outcome]:
@@ -165,25 +142,6 @@ def _results(suite: str, report: Path) -> Iterator[Outcome]:
         match = _TEST.fullmatch(line)
         if match and match["mark"] in (None, _FAILED):
             yield Outcome(suite, match["test"], following.strip() if match["mark"] else None)
-
-
-def _report(outcomes: Sequence[Outcome], *, complete: bool) -> int:
-    lines = [line.split("\t") for line in (HERE / "expected.tsv").read_text().splitlines() if line[:1] != "#"]
-    expected = {(suite, test): reason for suite, test, reason in lines}
-    surprises = []
-    for suite in dict.fromkeys(outcome.suite for outcome in outcomes):
-        own = [outcome for outcome in outcomes if outcome.suite == suite]
-        passed = sum(outcome.error is None for outcome in own)
-        known = sum(outcome.error is not None and (suite, outcome.test) in expected for outcome in own)
-        sys.stdout.write(f"{suite:40}{passed:6} of {len(own)} passed, {known} known to fail\n")
-    for suite, test, error in outcomes:
-        if (error is not None) != ((suite, test) in expected):
-            surprises.append(f"{suite}: {test}: {(error or 'passes, but is listed in expected.tsv').splitlines()[0]}")
-    if complete:
-        missing = expected.keys() - {(outcome.suite, outcome.test) for outcome in outcomes}
-        surprises += [f"{suite}: {test} is listed in expected.tsv, but was not run" for suite, test in sorted(missing)]
-    sys.stdout.write("".join(f"{line}\n" for line in surprises))
-    return 1 if surprises else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,98 @@
+"""Runs Hudi's own tests of its synchronization with Hive against our server.
+
+    python -m tests.interop.hudi_suites [SUITE …]
+
+SUITE is the name of a class below org.apache.hudi.hive, such as TestHiveSyncTool. Without one, the suites of `SUITES`
+run. Only the service that starts a metastore and HiveServer2 is replaced (`java`): HiveServer2 of Hive 2.3.10 runs, and
+the metastore is this server. `expected.tsv` lists the tests that do not pass, each with its reason. The status is 1 if
+another test fails, or a listed one passes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.fixtures.server import Server
+from tests.interop.hive.queries import JAVA, UNWANTED
+from tests.interop.java import java_home
+from tests.interop.maven import UnavailableError, class_path, fetched
+from tests.interop.suites import JUNIT, Outcome, junit_arguments, junit_outcomes, own_server, report, run_jvm
+
+VERSION = "1.0.2"
+PACKAGE = "org.apache.hudi.hive."
+SUITES = (
+    "TestHiveSyncTool",
+    "functional.TestHiveMetastoreBasedLockProvider",
+    "replication.TestHiveSyncGlobalCommitTool",
+)
+TESTS = "hive-sync", "common", "hadoop-common", "io", "sync-common"
+HIVE, HADOOP = "2.3.10", "3.1.0"
+LIBRARIES = (
+    *JUNIT,
+    "org.apache.avro:avro:1.11.4",  # before those inside of Hive's jars
+    "org.apache.parquet:parquet-avro:1.10.1",
+    *(f"org.apache.hudi:hudi-{name}:{VERSION}" for name in ("hive-sync", "hadoop-mr")),
+    *(f"org.apache.hive:hive-{name}:{HIVE}" for name in ("exec", "service", "jdbc", "metastore")),
+    *(f"org.apache.hadoop:hadoop-{name}:{HADOOP}" for name in ("client", "minicluster")),
+    "org.mockito:mockito-junit-jupiter:3.12.4",
+)
+OPENED = ("java.lang", "java.lang.reflect", "java.net", "java.nio", "java.util", "java.util.concurrent")
+HERE = Path(__file__).parent
+
+
+def main(suites: Sequence[str]) -> int:
+    """Runs the suites. Prints the counts and the unexpected results. Returns the status."""
+    try:
+        outcomes = list(_outcomes(suites or SUITES))
+    except UnavailableError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return report(outcomes, HERE / "expected.tsv", complete=not suites)
+
+
+def _outcomes(suites: Sequence[str]) -> Iterator[Outcome]:
+    """Runs each suite with its own database, server and virtual machine."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # PostgreSQL runs as another user where this one is root
+        jars = _jars(folder)
+        for suite in suites:
+            with own_server(folder / suite) as server:
+                _run(suite, jars, server, folder / suite)
+                yield from junit_outcomes(suite, folder / suite / "report")
+
+
+def _jars(folder: Path) -> list[str]:
+    """Returns the class path: our classes, Hudi's tests, Hudi, Hive, and the test libraries."""
+    tests = [str(fetched(f"org.apache.hudi:hudi-{module}:{VERSION}", "-tests.jar")) for module in TESTS]
+    libraries = [jar for jar in class_path(*LIBRARIES).split(os.pathsep) if UNWANTED not in jar]
+    classes = str(folder / "classes")
+    javac = shutil.which("javac", path=str(java_home(17, 17) / "bin")) or "javac"
+    sources = map(str, (HERE / "java").rglob("*.java"))
+    subprocess.run([javac, "-cp", os.pathsep.join([*tests, *libraries]), "-d", classes, *sources], check=True)
+    return [classes, *tests, *libraries]
+
+
+def _run(suite: str, jars: Sequence[str], server: Server, folder: Path) -> None:
+    (folder / "tmp").mkdir()
+    properties = {
+        "java.io.tmpdir": folder / "tmp",
+        "java.system.class.loader": "OpenLoader",
+        "metastore.uri": server.uri,
+        "metastore.warehouse": server.warehouse,
+    }
+    command = [str(java_home(17, 17) / "bin" / "java"), "-Xmx2g", *JAVA]
+    command += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
+    command += [f"-D{key}={value}" for key, value in properties.items()]
+    command += ["-cp", os.pathsep.join(jars), *junit_arguments(PACKAGE + suite, folder / "report")]
+    run_jvm(suite, command, folder, {})
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
