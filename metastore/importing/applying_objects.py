@@ -17,8 +17,8 @@ from metastore.importing.sources.objects import (
 from metastore.importing.target import Target
 from metastore.storage.mapping.constraints import NamedConstraint
 from metastore.storage.mapping.descriptors import complete
+from metastore.storage.references import TABLE_ITSELF
 from metastore.storage.repositories.bulk_objects import BulkObjects, NewStatistics, NewTransaction
-from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import (
     Function,

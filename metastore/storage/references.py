@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from metastore.domain.keys import KeyKind, kind_of
 from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedStruct
 from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
+
+TABLE_ITSELF: Final = 0
+"""Stands for the table itself where an id of a partition is expected."""
 
 
 class Key(NamedTuple):

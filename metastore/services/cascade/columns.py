@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from metastore.domain.column_statistics import without_accurate
-from metastore.storage.references import StoredPartition, TableRef
+from metastore.storage.references import TABLE_ITSELF, StoredPartition, TableRef
 from metastore.storage.repositories.partitions_write import NamedPartition
-from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor, Table
 

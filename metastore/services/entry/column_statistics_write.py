@@ -12,11 +12,10 @@ from metastore.services.cascade.freshness import keep_fresh
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.statistics_values import combined, complete_column, kind_of
 from metastore.services.service import ClockedService
-from metastore.storage.references import StoredPartition, TableRef
+from metastore.storage.references import TABLE_ITSELF, StoredPartition, TableRef
 from metastore.storage.repositories.column_statistics import Analyzed
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import as_changed
-from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj, Partition, Table
 

@@ -24,11 +24,10 @@ from metastore.services.rules.locations import admit_descriptors, locations_of
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor
 from metastore.services.rules.tables import DDL_TIME
-from metastore.storage.references import StoredPartition, StoredTable
+from metastore.storage.references import TABLE_ITSELF, StoredPartition, StoredTable
 from metastore.storage.repositories.drops import OVERWRITTEN
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition, first_version
-from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from metastore.domain import table_events
 from metastore.services.rules.events import alter_partitions, befores, table_text
-from metastore.storage.references import StoredPartition, StoredTable
+from metastore.storage.references import TABLE_ITSELF, StoredPartition, StoredTable
 from metastore.storage.repositories.partitions_write import as_changed
-from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 

@@ -13,10 +13,9 @@ from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.planning import check_unblocked, plan_restore
 from metastore.services.files.retirement import replaced_locations, retire
 from metastore.services.rules.locations import locations_of
-from metastore.storage.references import StoredTable
+from metastore.storage.references import TABLE_ITSELF, StoredTable
 from metastore.storage.repositories.drops import PARTITIONS, TRUNCATED, Drop
 from metastore.storage.repositories.partitions import identified
-from metastore.storage.schema import TABLE_ITSELF
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.structs import shallow_copy
 from metastore.warehouse import paths

@@ -15,7 +15,7 @@ from metastore.byte_cache import Cache
 from metastore.storage.mapping.descriptors import DIGEST_BYTES, B, Descriptor, Shared
 from metastore.storage.mapping.layout import Fields, Tail
 from metastore.storage.postgres.driver import Prepared
-from metastore.storage.schema import (
+from metastore.storage.schema.descriptors import (
     column_lists,
     skew_specifications,
     skew_values,

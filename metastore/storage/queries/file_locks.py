@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import text
 
-from metastore.storage.schema.file_operations import BLOCKING
+from metastore.storage.schema.files import BLOCKING
 
 # One advisory lock for all locations. A transaction that creates directories, or stores a reference to a location,
 # holds it in shared mode until its commit. A transaction that claims locations for removal takes it exclusively for a

@@ -27,17 +27,11 @@ from metastore.storage.postgres.driver import Prepared
 from metastore.storage.queries.descriptors import Descriptors
 from metastore.storage.queries.rule_visibility import granting
 from metastore.storage.queries.visibility import OPEN, OWNED, WHOLE, WITHIN, owners, seeing
-from metastore.storage.schema import (
-    databases,
-    functions,
-    locks,
-    open_writes,
-    partitions,
-    privileges_version,
-    skewed_locations,
-    tables,
-    transactions,
-)
+from metastore.storage.schema.access import privileges_version
+from metastore.storage.schema.catalog import databases, functions, skewed_locations, tables
+from metastore.storage.schema.files import open_writes
+from metastore.storage.schema.partitions import partitions
+from metastore.storage.schema.transactions import locks, transactions
 from thrift_idl.gen.hive_metastore.ttypes import Function, HiveObjectType, Table
 
 VERSION: Final = """

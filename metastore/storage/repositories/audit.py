@@ -12,7 +12,7 @@ from sqlalchemy import delete, func, or_, select, update
 from metastore.context import AuditNote
 from metastore.storage.postgres.driver import run
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import audit_log
+from metastore.storage.schema.logs import audit_log
 
 WRITE: Final = """
     WITH taken AS (UPDATE audit_sequence SET last_number = last_number + 1 RETURNING last_number)

@@ -13,19 +13,12 @@ from metastore.storage.mapping.descriptors import Descriptor
 from metastore.storage.mapping.partitions import partition_rows
 from metastore.storage.postgres.arrays import is_among, is_text_among
 from metastore.storage.queries.descriptors import Descriptors
-from metastore.storage.schema import (
-    TABLE_ITSELF,
-    column_statistics,
-    functions,
-    partitions,
-    privileges,
-    role_grants,
-    table_constraints,
-    table_indexes,
-    tables,
-    transactions,
-    write_ids,
-)
+from metastore.storage.references import TABLE_ITSELF
+from metastore.storage.schema.access import privileges, role_grants
+from metastore.storage.schema.catalog import functions, table_constraints, table_indexes, tables
+from metastore.storage.schema.partitions import partitions
+from metastore.storage.schema.statistics import column_statistics
+from metastore.storage.schema.transactions import transactions, write_ids
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
 PartitionIds: TypeAlias = Callable[[Sequence[tuple[int, str]]], Mapping[tuple[int, str], int]]

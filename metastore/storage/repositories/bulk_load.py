@@ -26,17 +26,10 @@ from metastore.storage.postgres.arrays import array_literal, is_among
 from metastore.storage.postgres.copy_in import copy_rows, copy_text
 from metastore.storage.postgres.driver import run
 from metastore.storage.queries.descriptors import Descriptors
-from metastore.storage.schema import (
-    column_statistics,
-    databases,
-    functions,
-    partition_lists,
-    partitions,
-    privileges,
-    skewed_locations,
-    tables,
-)
-from metastore.storage.schema.partitions import VERSION_BITS
+from metastore.storage.schema.access import privileges
+from metastore.storage.schema.catalog import databases, functions, skewed_locations, tables
+from metastore.storage.schema.partitions import VERSION_BITS, partition_lists, partitions
+from metastore.storage.schema.statistics import column_statistics
 from thrift_idl.gen.hive_metastore.ttypes import Database, Table
 
 _TABLE_COLUMNS: Final = (

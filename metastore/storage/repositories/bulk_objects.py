@@ -17,21 +17,10 @@ from metastore.storage.mapping.whole_objects import function_row, index_row, sta
 from metastore.storage.postgres.arrays import array_literals
 from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import run
-from metastore.storage.schema import (
-    delegation_tokens,
-    functions,
-    master_keys,
-    notification_sequence,
-    privileges,
-    role_grants,
-    roles,
-    table_constraints,
-    table_indexes,
-    transaction_counter,
-    transactions,
-    write_id_counters,
-    write_ids,
-)
+from metastore.storage.schema.access import delegation_tokens, master_keys, privileges, role_grants, roles
+from metastore.storage.schema.catalog import functions, table_constraints, table_indexes
+from metastore.storage.schema.logs import notification_sequence
+from metastore.storage.schema.transactions import transaction_counter, transactions, write_id_counters, write_ids
 from thrift_idl.gen.hive_metastore.ttypes import (
     ColumnStatisticsObj,
     Function,

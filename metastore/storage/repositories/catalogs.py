@@ -9,7 +9,8 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import catalogs, metastore_properties
+from metastore.storage.schema.catalog import catalogs
+from metastore.storage.schema.servers import metastore_properties
 from thrift_idl.gen.hive_metastore.ttypes import Catalog
 
 _IDENTITY = "guid"

@@ -12,8 +12,10 @@ from metastore.storage.mapping.layout import Fields, whole_list
 from metastore.storage.mapping.whole_objects import statistics_row
 from metastore.storage.postgres.arrays import is_among
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import TABLE_ITSELF, column_statistics, partitions
+from metastore.storage.references import TABLE_ITSELF
 from metastore.storage.schema.base import Texts
+from metastore.storage.schema.partitions import partitions
+from metastore.storage.schema.statistics import column_statistics
 from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj
 
 

@@ -15,7 +15,7 @@ from metastore.domain.names import DatabaseName, TableName
 from metastore.storage.postgres.clock import ago, now
 from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.table_keys import named, of_database, of_table
-from metastore.storage.schema import compactions
+from metastore.storage.schema.transactions import compactions
 
 _ONE_EACH: Final = text("DISTINCT ON (compactions.partition_name)")  # in the form that SQLAlchemy 2.0 and 2.1 accept
 

@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, and_, any_, delete, insert, literal, or_, 
 from metastore.encoding.binary import EncodedList
 from metastore.storage.mapping.constraints import KINDS, NamedConstraint, constraint_row, constraint_tail
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import databases, table_constraints, tables
 from metastore.storage.schema.base import Texts
+from metastore.storage.schema.catalog import databases, table_constraints, tables
 
 _PARENTS, _PARENT_DATABASES = tables.alias("parents"), databases.alias("parent_databases")
 _JOINED = (

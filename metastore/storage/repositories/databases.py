@@ -14,7 +14,7 @@ from metastore.storage.mapping.databases import database_row
 from metastore.storage.mapping.layout import Fields, whole, whole_list
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import databases
+from metastore.storage.schema.catalog import databases
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
 

@@ -14,8 +14,9 @@ from metastore.storage.postgres import clock
 from metastore.storage.postgres.clock import ago, now
 from metastore.storage.queries.ended_writes import ABANDONED, ending
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import open_write_locations, open_write_renames, open_writes, tables
 from metastore.storage.schema.base import Texts
+from metastore.storage.schema.catalog import tables
+from metastore.storage.schema.files import open_write_locations, open_write_renames, open_writes
 
 _COLUMNS = open_writes.c
 # Renewing and aborting update the same row, so the second one waits and then sees the change of the first.

@@ -14,8 +14,7 @@ from metastore.domain.names import TableName
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
 from metastore.storage.queries import drops as statements
 from metastore.storage.queries.repository import Repository
-from metastore.storage.references import TableRef
-from metastore.storage.schema import TABLE_ITSELF
+from metastore.storage.references import TABLE_ITSELF, TableRef
 
 DATABASE: Final = "database"
 TABLE: Final = "table"

@@ -8,7 +8,7 @@ from sqlalchemy import delete, select
 
 from metastore.storage.postgres.clock import ago
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import ended_writes
+from metastore.storage.schema.files import ended_writes
 
 
 class EndedWrites(Repository):

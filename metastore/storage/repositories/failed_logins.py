@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, func, select, text
 
-from metastore.storage.schema import failed_logins
+from metastore.storage.schema.access import failed_logins
 
 # By ascending key, so that two transactions do not deadlock.
 _ADD = text("""

@@ -20,7 +20,7 @@ from metastore.storage.postgres.driver import run
 from metastore.storage.queries import file_operations as statements
 from metastore.storage.queries.file_locks import BEING_MADE, EXCLUSIVE_LOCK, MOVES, RELEASE_LEASES, TRUNCATIONS
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import drops, file_operations
+from metastore.storage.schema.files import drops, file_operations
 
 MAKE: Final = "make"
 MOVE: Final = "move"

@@ -13,8 +13,7 @@ from sqlalchemy import Connection, case, func, select, update
 
 from metastore.storage.postgres.clock import ago, now
 from metastore.storage.postgres.driver import run
-from metastore.storage.schema import imports
-from metastore.storage.schema.imports import COPIED
+from metastore.storage.schema.imports import COPIED, imports
 
 _IMPORTS: Final = "hashtextextended('metastore import', 0)"
 _FOLLOWER: Final = "hashtextextended('metastore import follower ' || %(number)s, 0)"

@@ -12,7 +12,7 @@ from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.storage.mapping.layout import Fields, whole, whole_list
 from metastore.storage.mapping.whole_objects import function_row
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import databases, functions
+from metastore.storage.schema.catalog import databases, functions
 from thrift_idl.gen.hive_metastore.ttypes import Function
 
 

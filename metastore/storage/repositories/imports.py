@@ -30,9 +30,10 @@ from metastore.domain.names import DatabaseName
 from metastore.storage.postgres.arrays import array_literal
 from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import Prepared, run
-from metastore.storage.schema import borrowed_locations, databases, import_databases, import_findings, imports, tables
 from metastore.storage.schema.base import INDEXED_LENGTH
+from metastore.storage.schema.catalog import databases, tables
 from metastore.storage.schema.imports import COPIED as COPIED
+from metastore.storage.schema.imports import borrowed_locations, import_databases, import_findings, imports
 
 COPYING: Final = "copying"
 FORGOTTEN: Final = "forgotten"

@@ -10,7 +10,7 @@ from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedList
 from metastore.storage.mapping.whole_objects import index_ending, index_row
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import databases, table_indexes, tables
+from metastore.storage.schema.catalog import databases, table_indexes, tables
 from thrift_idl.gen.hive_metastore.ttypes import Index
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import delete, func, insert, select, text, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import issued_tokens
+from metastore.storage.schema.access import issued_tokens
 
 _NEXT = text(
     "SELECT nextval(pg_get_serial_sequence('issued_tokens', 'sequence')), (extract(epoch FROM now()) * 1000)::bigint"

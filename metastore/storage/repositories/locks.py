@@ -18,7 +18,7 @@ from metastore.storage.postgres.arrays import is_among
 from metastore.storage.postgres.clock import ago, now
 from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.table_keys import named, of_table
-from metastore.storage.schema import lock_components, locks, transactions
+from metastore.storage.schema.transactions import lock_components, locks, transactions
 
 
 class Holder(NamedTuple):

@@ -12,13 +12,9 @@ from metastore.domain.names import TableName
 from metastore.domain.transactions import OPEN
 from metastore.storage.postgres.clock import ago
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import (
-    databases,
-    materialized_view_rebuilds,
-    materialized_view_sources,
-    tables,
-    transactions,
-)
+from metastore.storage.schema.catalog import databases, tables
+from metastore.storage.schema.dependencies import materialized_view_rebuilds, materialized_view_sources
+from metastore.storage.schema.transactions import transactions
 
 _SOURCES = text("""
     INSERT INTO materialized_view_sources (view_id, source_id)

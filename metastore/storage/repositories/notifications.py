@@ -14,8 +14,8 @@ from metastore.domain.events import FORMAT, PLACEHOLDER, Event, EventFilter, to_
 from metastore.errors import InvalidInputError
 from metastore.storage.postgres.driver import run
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import notification_log, notification_sequence, write_notifications
 from metastore.storage.schema.base import Texts
+from metastore.storage.schema.logs import notification_log, notification_sequence, write_notifications
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, WriteEventInfo
 
 FILE_SEPARATOR = "]"

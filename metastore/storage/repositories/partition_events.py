@@ -7,7 +7,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from metastore.storage.queries.repository import Repository
 from metastore.storage.references import TableRef
-from metastore.storage.schema import partition_events
+from metastore.storage.schema.partitions import partition_events
 
 
 class PartitionEvents(Repository):

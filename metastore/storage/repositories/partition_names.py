@@ -12,7 +12,8 @@ from metastore.encoding.binary import EncodedTexts
 from metastore.storage.postgres.copy import binary_row, texts
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.postgres.sql import Sql
-from metastore.storage.schema import databases, partition_lists, tables
+from metastore.storage.schema.catalog import databases, tables
+from metastore.storage.schema.partitions import partition_lists
 
 RAISE: Final = """
     INSERT INTO partition_lists (table_id, state)

@@ -24,8 +24,7 @@ from metastore.storage.postgres.listener import CHANNEL
 from metastore.storage.queries.descriptors import Descriptors
 from metastore.storage.queries.table_keys import owner
 from metastore.storage.references import StoredPartition, TableRef
-from metastore.storage.schema import partitions
-from metastore.storage.schema.partitions import VERSION_BITS
+from metastore.storage.schema.partitions import VERSION_BITS, partitions
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 # Each column is one value, which PostgreSQL parses several times as fast as an expression of as many constants: array

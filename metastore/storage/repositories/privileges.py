@@ -11,7 +11,9 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from metastore.storage.mapping.privileges import object_privilege
 from metastore.storage.postgres.arrays import is_among
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import databases, partitions, privileges, tables
+from metastore.storage.schema.access import privileges
+from metastore.storage.schema.catalog import databases, tables
+from metastore.storage.schema.partitions import partitions
 from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObjectType, PrincipalType
 
 

@@ -13,8 +13,8 @@ from sqlalchemy.types import BigInteger
 from metastore.storage.postgres import clock
 from metastore.storage.postgres.clock import ago
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import file_operations
 from metastore.storage.schema.base import Texts
+from metastore.storage.schema.files import file_operations
 
 REPLACED: Final = "replaced"
 

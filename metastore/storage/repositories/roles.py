@@ -9,7 +9,7 @@ from sqlalchemy import Select, Text, any_, delete, insert, literal, or_, select,
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import role_grants, roles
+from metastore.storage.schema.access import role_grants, roles
 from thrift_idl.gen.hive_metastore.ttypes import PrincipalType, Role, RolePrincipalGrant
 
 PUBLIC = "public"

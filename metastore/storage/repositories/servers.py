@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from metastore.storage.postgres.clock import ago, now
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import metastore_properties, servers
+from metastore.storage.schema.servers import metastore_properties, servers
 
 _FINISHED = "schema.finished"  # written by migrations.runner
 

@@ -11,16 +11,10 @@ from sqlalchemy.types import BigInteger
 
 from metastore.storage.mapping.descriptors import DIGEST_BYTES
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import (
-    column_lists,
-    dropped_partitions,
-    dropped_rows,
-    partitions,
-    skew_specifications,
-    storage_descriptors,
-    storage_formats,
-    tables,
-)
+from metastore.storage.schema.catalog import tables
+from metastore.storage.schema.descriptors import column_lists, skew_specifications, storage_descriptors, storage_formats
+from metastore.storage.schema.files import dropped_partitions, dropped_rows
+from metastore.storage.schema.partitions import partitions
 
 DESCRIPTORS: Final = "storage_descriptors"
 _SHARED: Final[dict[str, tuple[Table, Column[Any]]]] = {

@@ -36,8 +36,9 @@ from metastore.storage.postgres.sql import Condition, Sql, all_of
 from metastore.storage.queries.descriptors import Descriptors
 from metastore.storage.queries.visible_writes import visible_columns, visible_writes
 from metastore.storage.references import Key, StoredTable, TableRef, VisibleWrites
-from metastore.storage.schema import databases, partition_lists, partitions, skewed_locations, tables
 from metastore.storage.schema.base import Texts
+from metastore.storage.schema.catalog import databases, skewed_locations, tables
+from metastore.storage.schema.partitions import partition_lists, partitions
 from thrift_idl.gen.hive_metastore.ttypes import PrincipalType, Table
 
 TableLock: TypeAlias = Literal["share", "update", "change"]

@@ -6,7 +6,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import delegation_tokens, master_keys
+from metastore.storage.schema.access import delegation_tokens, master_keys
 
 
 class Tokens(Repository):

@@ -13,7 +13,13 @@ from metastore.domain.transactions import ABORTED, COMMITTED, CONFLICTING, Opera
 from metastore.storage.postgres.arrays import is_among
 from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.table_keys import named, of_database, of_table
-from metastore.storage.schema import lock_components, locks, transaction_components, transactions, write_ids
+from metastore.storage.schema.transactions import (
+    lock_components,
+    locks,
+    transaction_components,
+    transactions,
+    write_ids,
+)
 
 
 class TransactionComponent(NamedTuple):

@@ -13,7 +13,7 @@ from metastore.domain.transactions import ABORTED, COMMITTED, OPEN
 from metastore.storage.postgres.arrays import is_among
 from metastore.storage.postgres.clock import ago, now
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import transaction_counter, transactions, write_ids
+from metastore.storage.schema.transactions import transaction_counter, transactions, write_ids
 
 
 class StoredTransaction(NamedTuple):

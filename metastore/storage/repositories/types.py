@@ -8,7 +8,7 @@ from metastore.encoding.binary import EncodedStruct
 from metastore.storage.mapping.layout import Fields, whole
 from metastore.storage.mapping.whole_objects import type_row
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import types
+from metastore.storage.schema.catalog import types
 from thrift_idl.gen.hive_metastore.ttypes import Type
 
 

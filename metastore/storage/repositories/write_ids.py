@@ -13,7 +13,7 @@ from metastore.domain.transactions import WriteId
 from metastore.storage.postgres.arrays import is_among
 from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.table_keys import named, of_database, of_table
-from metastore.storage.schema import write_id_counters, write_ids
+from metastore.storage.schema.transactions import write_id_counters, write_ids
 
 
 class TableWrites(NamedTuple):

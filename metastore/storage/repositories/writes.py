@@ -10,7 +10,7 @@ from sqlalchemy import TextClause, select, text
 
 from metastore.storage.queries.ended_writes import DISCARDED, PUBLISHED, ending
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema import open_write_locations, open_write_renames, open_writes
+from metastore.storage.schema.files import open_write_locations, open_write_renames, open_writes
 
 
 class RenamedPath(NamedTuple):

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Column, Identity, Index, LargeBinary, MetaData, TextClause, text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    TextClause,
+    text,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIMESTAMP
 from sqlalchemy.types import Text
 
@@ -25,6 +37,19 @@ SortKeys = ARRAY(Text(collation="C"))
 
 # Indexed characters of a location: an index entry of PostgreSQL is limited to about 2,700 bytes.
 INDEXED_LENGTH = 600
+
+
+def counter_table(name: str, column: str) -> Table:
+    """Returns a table of one row. A transaction that raises the counter locks it until the commit, so that numbers
+    follow the order of the commits.
+    """
+    return Table(
+        name,
+        metadata,
+        Column("id", Integer, primary_key=True, autoincrement=False),
+        Column(column, BigInteger, nullable=False),
+        CheckConstraint("id = 1", name="one_row"),
+    )
 
 
 def id_column() -> Column[int]:

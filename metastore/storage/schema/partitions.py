@@ -1,8 +1,19 @@
-"""Partitions: one row each."""
+"""Partitions: one row each. Also the state of each table's list of partitions, and marks on partitions."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Index, Integer, Table, UniqueConstraint, text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    Table,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
 
 from metastore.storage.schema.base import (
     Name,
@@ -50,3 +61,24 @@ for position in range(1, INDEXED_KEYS + 1):
     key = text(f"(keys[{position}])")
     present = text(f"keys[{position}] IS NOT NULL")
     Index(f"partitions_table_id_key_{position}_idx", partitions.c.table_id, key, postgresql_where=present)
+
+# Each transaction that adds, renames or deletes partitions gives the table a new random state right before its commit
+# (`unit_of_work`). Names that were read in a state are current while the table has that state. The state is random so
+# that it does not recur after a backup is restored. No foreign key: it would make writers of partitions wait for
+# writers of the table at their commit.
+partition_lists = Table(
+    "partition_lists",
+    metadata,
+    Column("table_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("state", Uuid, nullable=False),
+)
+
+# Marks that clients set on partitions (markPartitionForEvent). The partition need not exist.
+partition_events = Table(
+    "partition_events",
+    metadata,
+    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), nullable=False),
+    Column("partition_name", Name, nullable=False),
+    Column("event_type", Integer, nullable=False),  # Hive's PartitionEventType
+    PrimaryKeyConstraint("table_id", "partition_name", "event_type"),
+)

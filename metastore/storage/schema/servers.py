@@ -1,4 +1,4 @@
-"""The servers that use this database: one row for each worker, renewed regularly and deleted at its end."""
+"""The servers that use this database, and properties of the metastore."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from sqlalchemy import Column, Integer, Table, Text, Uuid
 
 from metastore.storage.schema.base import Name, metadata, time_column
 
+# One row for each worker of a server, renewed regularly and deleted at its end.
 servers = Table(
     "servers",
     metadata,
@@ -18,4 +19,12 @@ servers = Table(
     Column("pid", Integer, nullable=False),
     time_column("started_at", nullable=False),
     time_column("seen_at", nullable=False),
+)
+
+# Its identity, the state of upgrades, and other single values.
+metastore_properties = Table(
+    "metastore_properties",
+    metadata,
+    Column("name", Name, primary_key=True),
+    Column("value", Text, nullable=False),
 )

@@ -18,18 +18,18 @@ from metastore.storage.mapping.layout import closed, closed_fields
 from metastore.storage.mapping.partitions import partition_columns
 from metastore.storage.mapping.tables import table_row
 from metastore.storage.mapping.whole_objects import function_row, index_row, statistics_row, type_row
-from metastore.storage.schema import (
-    column_statistics,
+from metastore.storage.schema.catalog import (
     databases,
     functions,
-    partitions,
     skewed_locations,
-    storage_descriptors,
     table_constraints,
     table_indexes,
     tables,
     types,
 )
+from metastore.storage.schema.descriptors import storage_descriptors
+from metastore.storage.schema.partitions import partitions
+from metastore.storage.schema.statistics import column_statistics
 from metastore.storage.verification.differences import Kind
 from thrift_idl.gen.hive_metastore.ttypes import (
     ColumnStatisticsObj,

@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from metastore.encoding.binary import decode_strictly
 from metastore.storage.mapping.descriptors import DIGEST_BYTES, columns_row, digest_of, format_row, skew_row
 from metastore.storage.mapping.layout import Fields, closed_fields, join_tail
-from metastore.storage.schema import (
+from metastore.storage.schema.descriptors import (
     column_lists,
     skew_specifications,
     skew_values,

@@ -1,12 +1,50 @@
-"""Sizes of tables and of the catalog over time, collected in the background from the parameters of partitions."""
+"""Column statistics, runtime statistics of queries, and sizes over time."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Date, ForeignKey, Index, Integer, PrimaryKeyConstraint, Table, Text, text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Date,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    text,
+)
 
-from metastore.storage.schema.base import Name, metadata, time_column
+from metastore.storage.schema.base import Name, encoded_column, id_column, metadata, time_column
 
-# The last measurement of each table. Numbers are null if no partition states them.
+# One row for each column of a table or partition, and each engine. Statistics of the table itself have the partition
+# id `references.TABLE_ITSELF`. No foreign key to partitions, as for skewed locations: the repository that deletes
+# partitions deletes their statistics in one statement.
+column_statistics = Table(
+    "column_statistics",
+    metadata,
+    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), primary_key=True),
+    Column("partition_id", BigInteger, primary_key=True),
+    Column("engine", Name, primary_key=True),
+    Column("column_name", Name, primary_key=True),
+    Column("analyzed_at", BigInteger, nullable=False),  # seconds since 1970
+    encoded_column(),
+)
+
+# Runtime statistics that HiveServer2 stores for its optimizer. The server does not interpret them.
+runtime_statistics = Table(
+    "runtime_statistics",
+    metadata,
+    id_column(),
+    time_column("created_at", nullable=False, default=text("now()")),
+    Column("weight", Integer, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+    Index("runtime_statistics_created_at_idx", "created_at"),
+)
+
+# The last measurement of each table, made in the background from the parameters of partitions. Numbers are null if no
+# partition states them.
 table_sizes = Table(
     "table_sizes",
     metadata,
