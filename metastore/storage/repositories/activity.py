@@ -8,8 +8,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 
+from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.visibility import Scope
 
 _SCANNED: Final = 10_000  # newest events among which visible ones are looked for
@@ -146,11 +147,8 @@ _SERVERS: Final = text(f"""
 """)  # noqa: S608 - constants
 
 
-class Activity:
+class Activity(Repository):
     """Reads recent and running activity of the metastore."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def changes(
         self, before: int, limit: int, user: str | None, scope: Scope, *, is_admin: bool

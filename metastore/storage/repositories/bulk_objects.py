@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Table, delete, func, select, text
+from sqlalchemy import Table, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.names import TableName
@@ -17,6 +17,7 @@ from metastore.storage.mapping.whole_objects import function_row, index_row, sta
 from metastore.storage.postgres.arrays import array_literals
 from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import run
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.access import delegation_tokens, master_keys, privileges, role_grants, roles
 from metastore.storage.schema.catalog import functions, table_constraints, table_indexes
 from metastore.storage.schema.logs import notification_sequence
@@ -72,11 +73,8 @@ class NewTransaction(NamedTuple):
     write_ids: Sequence[tuple[TableName, int]]
 
 
-class BulkObjects:
+class BulkObjects(Repository):
     """Statements that store many objects."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def insert_statistics(self, new: Sequence[NewStatistics]) -> None:
         """Adds column statistics, or replaces those of the same column and engine."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, any_, delete, literal, select, text
+from sqlalchemy import Select, delete, literal, select, text
 
 from metastore.encoding.binary import EncodedList
 from metastore.storage.mapping.layout import Fields, whole_list
 from metastore.storage.mapping.whole_objects import statistics_row
-from metastore.storage.postgres.arrays import is_among
+from metastore.storage.postgres.arrays import is_among, is_text_among
 from metastore.storage.queries.repository import Repository
 from metastore.storage.references import TABLE_ITSELF
-from metastore.storage.schema.base import Texts
 from metastore.storage.schema.partitions import partitions
 from metastore.storage.schema.statistics import column_statistics
 from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj
@@ -58,7 +57,7 @@ class ColumnStatistics(Repository):
         query = (
             _of(table_id, columns, engine, partitions.c.name)
             .join(partitions, partitions.c.id == column_statistics.c.partition_id)
-            .where(partitions.c.table_id == table_id, partitions.c.name == any_(literal(list(names), Texts)))
+            .where(partitions.c.table_id == table_id, is_text_among(partitions.c.name, names))
         )
         return self._read(query)
 
@@ -92,7 +91,7 @@ class ColumnStatistics(Repository):
         else:
             statement = statement.where(is_among(column_statistics.c.partition_id, partition_ids))
         if columns is not None:
-            statement = statement.where(column_statistics.c.column_name == any_(literal(list(columns), Texts)))
+            statement = statement.where(is_text_among(column_statistics.c.column_name, columns))
         if engine is not None:
             statement = statement.where(column_statistics.c.engine == engine)
         return self._connection.execute(statement).rowcount
@@ -124,5 +123,5 @@ def _of(table_id: int, columns: Sequence[str] | None, engine: str, owner: Any) -
         .order_by("owner", column_statistics.c.column_name)
     )
     if columns is not None:
-        query = query.where(column_statistics.c.column_name == any_(literal(list(columns), Texts)))
+        query = query.where(is_text_among(column_statistics.c.column_name, columns))
     return query

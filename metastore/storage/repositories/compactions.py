@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Row, any_, delete, func, literal, or_, select, text, update
-from sqlalchemy.dialects.postgresql import ARRAY, insert
-from sqlalchemy.types import BigInteger
+from sqlalchemy import Row, delete, func, or_, select, text, update
+from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.compactions import ABORTED, ACTIVE, ENDED, INITIATED, READY_FOR_CLEANING, SUCCEEDED, WORKING
 from metastore.domain.names import DatabaseName, TableName
+from metastore.storage.postgres.arrays import is_among
 from metastore.storage.postgres.clock import ago, now
 from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.table_keys import named, of_database, of_table
@@ -123,14 +123,14 @@ class Compactions(Repository):
 
     def abort(self, ids: Sequence[int], reason: str) -> list[int]:
         """Aborts requests that no worker has taken, and returns their ids."""
-        chosen = (compactions.c.id == any_(literal(list(ids), ARRAY(BigInteger)))) & (compactions.c.state == INITIATED)
+        chosen = is_among(compactions.c.id, ids) & (compactions.c.state == INITIATED)
         statement = update(compactions).where(chosen).values(state=ABORTED, ended_at=now(), error=reason)
         return list(self._connection.execute(statement.returning(compactions.c.id)).scalars())
 
     def states(self, ids: Sequence[int]) -> dict[int, str]:
         """Returns the states of compactions, by id."""
         query = select(compactions.c.id, compactions.c.state)
-        rows = self._connection.execute(query.where(compactions.c.id == any_(literal(list(ids), ARRAY(BigInteger)))))
+        rows = self._connection.execute(query.where(is_among(compactions.c.id, ids)))
         return {row.id: row.state for row in rows}
 
     def committed(self, transaction: int, commit_id: int) -> None:

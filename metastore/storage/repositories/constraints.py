@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, any_, delete, insert, literal, or_, select, true, tuple_
+from sqlalchemy import ColumnElement, and_, delete, insert, or_, select, true, tuple_
 
 from metastore.encoding.binary import EncodedList
 from metastore.storage.mapping.constraints import KINDS, NamedConstraint, constraint_row, constraint_tail
+from metastore.storage.postgres.arrays import is_text_among
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema.base import Texts
 from metastore.storage.schema.catalog import databases, table_constraints, tables
 
 _PARENTS, _PARENT_DATABASES = tables.alias("parents"), databases.alias("parent_databases")
@@ -75,14 +75,10 @@ class Constraints(Repository):
 
     def delete_on(self, table_id: int, columns: Sequence[str]) -> None:
         """Deletes every constraint that one of these columns of the table is part of or is referenced by."""
-        dropped = any_(literal(list(columns), Texts))
-        other = table_constraints.alias("other")
-        doomed = select(other.c.table_id, other.c.name).where(
-            or_(
-                and_(other.c.table_id == table_id, other.c.column_name == dropped),
-                and_(other.c.parent_table_id == table_id, other.c.parent_column_name == dropped),
-            )
-        )
+        other = table_constraints.alias("other").c
+        own = (other.table_id == table_id) & is_text_among(other.column_name, columns)
+        referencing = (other.parent_table_id == table_id) & is_text_among(other.parent_column_name, columns)
+        doomed = select(other.table_id, other.name).where(own | referencing)
         identity = tuple_(table_constraints.c.table_id, table_constraints.c.name)
         self._connection.execute(delete(table_constraints).where(identity.in_(doomed)))
 

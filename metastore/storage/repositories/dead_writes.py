@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, any_, func, literal, or_, select, update
-from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.types import BigInteger
+from sqlalchemy import ColumnElement, func, or_, select, update
 
 from metastore.storage.postgres import clock
+from metastore.storage.postgres.arrays import is_among, is_text_among
 from metastore.storage.postgres.clock import ago, now
 from metastore.storage.queries.ended_writes import ABANDONED, ending
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema.base import Texts
 from metastore.storage.schema.catalog import tables
 from metastore.storage.schema.files import open_write_locations, open_write_renames, open_writes
 
@@ -87,7 +85,7 @@ class DeadWrites(Repository):
 
     def known(self, query_ids: Sequence[str]) -> set[str]:
         """Returns the ids among these that belong to open writes, dead or alive."""
-        query = select(_COLUMNS.query_id).where(_COLUMNS.query_id == any_(literal(list(query_ids), Texts)))
+        query = select(_COLUMNS.query_id).where(is_text_among(_COLUMNS.query_id, query_ids))
         return set(self._connection.execute(query).scalars())
 
     def swept(self, query_id: str) -> None:
@@ -121,5 +119,4 @@ def _young(grace: timedelta) -> ColumnElement[bool]:
 
 
 def _of(table_ids: Sequence[int] | None) -> list[ColumnElement[bool]]:
-    ids: Any = literal(list(table_ids or ()), ARRAY(BigInteger))
-    return [] if table_ids is None else [_COLUMNS.table_id == any_(ids)]
+    return [] if table_ids is None else [is_among(_COLUMNS.table_id, table_ids)]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 
 from metastore.storage.queries.dependency_states import EVALUATED
+from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.visibility import Scope
 
 EVALUATED_PARTITIONS: Final = 2000
@@ -61,11 +62,8 @@ _OVERVIEW: Final = f"""
 """  # noqa: S608 - constants
 
 
-class DependencyOverview:
+class DependencyOverview(Repository):
     """Reads the dependencies of a table for its page."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def read(self, table: int, scope: Scope, hidden: str) -> dict[str, Any]:
         """Returns the edges above and below a table, its direct and indirect dependents, and states of partitions.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, func, select, text
+from sqlalchemy import delete, func, select, text
 
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.access import failed_logins
 
 # By ascending key, so that two transactions do not deadlock.
@@ -24,11 +25,8 @@ class FailedLogin(NamedTuple):
     age: float
 
 
-class FailedLogins:
+class FailedLogins(Repository):
     """Queries on failed logins."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def read(self, keys: Sequence[str]) -> dict[str, FailedLogin]:
         """Returns the failures by key."""

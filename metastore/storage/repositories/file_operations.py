@@ -5,16 +5,14 @@ Every method is a constant number of statements. Methods that "commit themselves
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from sqlalchemy import any_, delete, func, literal, select, text
-from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.types import BigInteger
+from sqlalchemy import delete, func, select, text
 
 from metastore.storage.postgres import clock
-from metastore.storage.postgres.arrays import array_literal, number_array_literal
+from metastore.storage.postgres.arrays import array_literal, is_among, number_array_literal
 from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import run
 from metastore.storage.queries import file_operations as statements
@@ -153,9 +151,8 @@ class FileOperations(Repository):
     def trash_locations(self, drop_ids: Sequence[int]) -> dict[int, list[str]]:
         """Returns the present locations of the directories that the drops can restore, by drop id."""
         locations: dict[int, list[str]] = {}
-        query = select(_COLUMNS.drop_id, _COLUMNS.location).where(
-            _COLUMNS.drop_id == _any(drop_ids), _COLUMNS.kind == REMOVE
-        )
+        of_drops = is_among(_COLUMNS.drop_id, drop_ids), _COLUMNS.kind == REMOVE
+        query = select(_COLUMNS.drop_id, _COLUMNS.location).where(*of_drops)
         for drop_id, location in self._connection.execute(query):
             locations.setdefault(drop_id, []).append(location)
         return locations
@@ -265,7 +262,7 @@ class FileOperations(Repository):
 
     def read(self, ids: Sequence[int]) -> list[FileOperation]:
         """Returns the operations of these ids that are in the journal."""
-        return [FileOperation(*row) for row in self._connection.execute(_ALL.where(_COLUMNS.id == _any(ids)))]
+        return [FileOperation(*row) for row in self._connection.execute(_ALL.where(is_among(_COLUMNS.id, ids)))]
 
     def overdue(self, table_ids: Sequence[int] | None = None, *, failed: bool = False) -> list[FileOperation]:
         """Returns the operations that no server holds a lease of.
@@ -286,9 +283,5 @@ class FileOperations(Repository):
             _COLUMNS.drop_id.is_(None) | _COLUMNS.origin.is_(None),
         )
         if table_ids is not None:
-            query = query.where(_COLUMNS.table_id == _any(table_ids))
+            query = query.where(is_among(_COLUMNS.table_id, table_ids))
         return [FileOperation(*row) for row in self._connection.execute(query)]
-
-
-def _any(ids: Iterable[int]) -> Any:
-    return any_(literal(list(ids), ARRAY(BigInteger)))

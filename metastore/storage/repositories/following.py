@@ -9,10 +9,11 @@ from datetime import timedelta
 from typing import Any, Final, NamedTuple
 from uuid import UUID, uuid4
 
-from sqlalchemy import Connection, case, func, select, update
+from sqlalchemy import case, func, select, update
 
 from metastore.storage.postgres.clock import ago, now
 from metastore.storage.postgres.driver import run
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.imports import COPIED, imports
 
 _IMPORTS: Final = "hashtextextended('metastore import', 0)"
@@ -36,11 +37,8 @@ class Progress(NamedTuple):
     age: float | None = None
 
 
-class Following:
+class Following(Repository):
     """Queries on the progress of followers, and of the way back."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def try_lock_imports(self) -> bool:
         """Locks imports for this session, until its connection ends; False if another session has the lock."""

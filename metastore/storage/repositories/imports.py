@@ -11,7 +11,6 @@ from uuid import UUID
 from sqlalchemy import (
     Column,
     ColumnElement,
-    Connection,
     Text,
     case,
     cast,
@@ -30,6 +29,7 @@ from metastore.domain.names import DatabaseName
 from metastore.storage.postgres.arrays import array_literal
 from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import Prepared, run
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.base import INDEXED_LENGTH
 from metastore.storage.schema.catalog import databases, tables
 from metastore.storage.schema.imports import COPIED as COPIED
@@ -123,11 +123,8 @@ _OWN_DATABASES: Final = (
 )
 
 
-class Imports:
+class Imports(Repository):
     """Queries on imports."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def all(self) -> list[ImportState]:
         """Returns all imports, the oldest first."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import text
+
+from metastore.storage.queries.repository import Repository
 
 _LAYOUTS: Final = text("""
     WITH newest AS (
@@ -24,11 +26,8 @@ _OF_TABLE: Final = text("""
 """)
 
 
-class Layouts:
+class Layouts(Repository):
     """Reads the locations of a table's data."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def newest(self, table: int, limit: int, *, partitioned: bool) -> list[dict[str, Any]]:
         """Returns the name, location and skewed values of the partitions with the greatest first key, in the order of

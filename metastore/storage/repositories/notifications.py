@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Integer, all_, any_, cast, delete, func, literal, select, text, tuple_
+from sqlalchemy import ColumnElement, Integer, cast, delete, func, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.context import caller, claim_reply_memory
 from metastore.domain.events import FORMAT, PLACEHOLDER, Event, EventFilter, to_json
 from metastore.errors import InvalidInputError
+from metastore.storage.postgres.arrays import is_text_among
 from metastore.storage.postgres.driver import run
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema.base import Texts
 from metastore.storage.schema.logs import notification_log, notification_sequence, write_notifications
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, WriteEventInfo
 
@@ -242,13 +242,13 @@ def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
     log = notification_log.c
     conditions: list[ColumnElement[bool]] = []
     if wanted.skipped_types:
-        conditions.append(log.event_type != all_(literal(list(wanted.skipped_types), Texts)))
+        conditions.append(~is_text_among(log.event_type, wanted.skipped_types))
     if wanted.types:
-        conditions.append(log.event_type == any_(literal(list(wanted.types), Texts)))
+        conditions.append(is_text_among(log.event_type, wanted.types))
     if wanted.catalog is not None:
         conditions.append(log.catalog == wanted.catalog)
     if wanted.database is not None:
         conditions.append(log.database == wanted.database)
     if wanted.tables:
-        conditions.append(log.table_name == any_(literal(list(wanted.tables), Texts)))
+        conditions.append(is_text_among(log.table_name, wanted.tables))
     return conditions

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection
-
 from metastore.storage.postgres.driver import rows_of
 from metastore.storage.postgres.sql import Sql
 from metastore.storage.queries.parameter_figures import SUMMED, capped_sum, is_large, sums, with_figures
+from metastore.storage.queries.repository import Repository
 
 _LISTED: Final = 25
 _SCANNED: Final = 5000  # partitions in the order of names among which chosen ones are looked for
@@ -29,11 +28,8 @@ def beginning(text: str) -> tuple[str, str]:
     return text, text + _HIGHEST
 
 
-class PartitionCalendar:
+class PartitionCalendar(Repository):
     """Reads partitions for the calendar."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def read(
         self,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Text, any_, delete, func, literal, or_, select, text, update
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import BigInteger, delete, func, literal, or_, select, text, update
 
 from metastore.storage.mapping.privileges import object_privilege
-from metastore.storage.postgres.arrays import is_among
+from metastore.storage.postgres.arrays import is_among, is_text_among
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.access import privileges
 from metastore.storage.schema.catalog import databases, tables
@@ -155,7 +154,7 @@ class Privileges(Repository):
         return [StoredGrant(row.id, _grant(row)) for row in self._connection.execute(query.with_for_update())]
 
     def delete(self, ids: Sequence[int]) -> None:
-        self._connection.execute(delete(privileges).where(_identified(ids)))
+        self._connection.execute(delete(privileges).where(is_among(privileges.c.id, ids)))
 
     def delete_of_role(self, name: str) -> None:
         """Deletes the privileges of a role."""
@@ -164,7 +163,7 @@ class Privileges(Repository):
 
     def delete_option(self, ids: Sequence[int]) -> None:
         """Removes the grant option and keeps the privileges."""
-        self._connection.execute(update(privileges).where(_identified(ids)).values(grant_option=False))
+        self._connection.execute(update(privileges).where(is_among(privileges.c.id, ids)).values(grant_option=False))
 
     def select(
         self, target: Target | None, principal: str | None = None, principal_type: int | None = None
@@ -215,7 +214,7 @@ def _of(user: str | None, groups: Sequence[str], roles: Sequence[str]) -> Any:
     kinds = {PrincipalType.USER: [user] if user else [], PrincipalType.GROUP: groups, PrincipalType.ROLE: roles}
     return or_(
         *(
-            (privileges.c.principal_type == kind) & (privileges.c.principal == any_(literal(list(names), ARRAY(Text))))
+            (privileges.c.principal_type == kind) & is_text_among(privileges.c.principal, names)
             for kind, names in kinds.items()
         )
     )
@@ -259,7 +258,3 @@ def _arrays(grants: Sequence[Grant]) -> dict[str, list[Any]]:
 def _grant(row: Any) -> Grant:
     values = [getattr(row, name) for name in _COLUMNS]
     return Grant(Target(*values[: len(_TARGET)]), *values[len(_TARGET) :])
-
-
-def _identified(ids: Sequence[int]) -> Any:
-    return is_among(privileges.c.id, ids)

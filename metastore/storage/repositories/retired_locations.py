@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import and_, any_, delete, func, literal, select, text
-from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.types import BigInteger
+from sqlalchemy import and_, delete, func, select, text
 
 from metastore.storage.postgres import clock
+from metastore.storage.postgres.arrays import is_among, is_text_among
 from metastore.storage.postgres.clock import ago
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema.base import Texts
 from metastore.storage.schema.files import file_operations
 
 REPLACED: Final = "replaced"
@@ -103,14 +101,14 @@ class RetiredLocations(Repository):
 
         `table_id`: only locations of this table.
         """
-        statement = delete(file_operations).where(_RETIRED, _COLUMNS.location == any_(literal(list(locations), Texts)))
+        statement = delete(file_operations).where(_RETIRED, is_text_among(_COLUMNS.location, locations))
         if table_id is not None:
             statement = statement.where(_COLUMNS.table_id == table_id)
         return list(self._connection.execute(statement.returning(_COLUMNS.location)).scalars())
 
     def replaced_since(self, table_id: int, locations: Sequence[str], age: timedelta) -> list[str]:
         """Returns the locations that a write to the table has replaced within this age."""
-        of_table = _COLUMNS.table_id == table_id, _COLUMNS.location == any_(literal(list(locations), Texts))
+        of_table = _COLUMNS.table_id == table_id, is_text_among(_COLUMNS.location, locations)
         query = select(_COLUMNS.location).where(_RETIRED, *of_table, _COLUMNS.decided_at > ago(age))
         return list(self._connection.execute(query.order_by(_COLUMNS.location)).scalars())
 
@@ -150,6 +148,4 @@ class RetiredLocations(Repository):
 
 
 def _of(table_ids: Sequence[int] | None) -> list[Any]:
-    if table_ids is None:
-        return []
-    return [_COLUMNS.table_id == any_(literal(list(table_ids), ARRAY(BigInteger)))]
+    return [] if table_ids is None else [is_among(_COLUMNS.table_id, table_ids)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Select, Text, any_, delete, insert, literal, or_, select, text, update
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import Select, delete, insert, literal, or_, select, text, update
 
+from metastore.storage.postgres.arrays import is_text_among
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.access import role_grants, roles
 from thrift_idl.gen.hive_metastore.ttypes import PrincipalType, Role, RolePrincipalGrant
@@ -34,7 +34,7 @@ class Roles(Repository):
 
     def exist(self, names: Sequence[str]) -> set[str]:
         """Returns the existing roles among these."""
-        query = select(roles.c.name).where(roles.c.name == any_(literal(list(names), ARRAY(Text))))
+        query = select(roles.c.name).where(is_text_among(roles.c.name, names))
         return set(self._connection.execute(query).scalars())
 
     def of_principal(self, principal: str, kind: int) -> list[Role]:
@@ -84,10 +84,9 @@ class Roles(Repository):
 
     def all_of(self, user: str | None, groups: Sequence[str]) -> list[str]:
         """Returns the roles of a user and of groups, including inherited ones, ascending. Every user has `public`."""
-        groups_granted = role_grants.c.principal == any_(literal(list(groups), ARRAY(Text)))
-        granted = or_(
-            _to(user, PrincipalType.USER), (role_grants.c.principal_type == PrincipalType.GROUP) & groups_granted
-        )
+        is_group = role_grants.c.principal_type == PrincipalType.GROUP
+        to_groups = is_group & is_text_among(role_grants.c.principal, groups)
+        granted = or_(_to(user, PrincipalType.USER), to_groups)
         inherited = select(role_grants.c.role).where(granted).cte("inherited", recursive=True)
         inherited = inherited.union(_parents(inherited))
         granted_roles = list(self._connection.execute(select(inherited.c.role).order_by(inherited.c.role)).scalars())

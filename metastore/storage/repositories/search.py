@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from sqlalchemy import Connection, TextClause, text
+from sqlalchemy import TextClause, text
 
 from metastore.domain.names import DatabaseName
 from metastore.domain.privileges import CallerGrants
+from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.rule_visibility import GRANTED_WHOLE, TOUCHED_NAMES
 from metastore.storage.queries.visibility import GRANTED, OWNED, WHOLE, Scope, SeenTable, scope_of, seeing, seen_tables
 from metastore.storage.schema.words import COLUMN_WORDS, TABLE_WORDS
@@ -128,11 +129,8 @@ _TABLES: Final = """
 """
 
 
-class Search:
+class Search(Repository):
     """Searches for tables that are in a scope."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def scope(self, grants: CallerGrants) -> Scope:
         """Returns the objects that queries over many tables show a caller."""

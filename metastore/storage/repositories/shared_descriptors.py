@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Column, ColumnElement, Table, all_, any_, delete, func, literal, select, text, update
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import Column, ColumnElement, Table, delete, func, select, text, update
 from sqlalchemy.types import BigInteger
 
 from metastore.storage.mapping.descriptors import DIGEST_BYTES
+from metastore.storage.postgres.arrays import is_among
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.catalog import tables
 from metastore.storage.schema.descriptors import column_lists, skew_specifications, storage_descriptors, storage_formats
@@ -54,7 +54,7 @@ class SharedDescriptors(Repository):
         of_table = dropped_rows.c.content["descriptor_id"].astext.cast(BigInteger)
         copies = dropped_rows.c.relation == "tables"
         queries = [
-            select(used).distinct().where(used == _any(descriptors), *also)
+            select(used).distinct().where(is_among(used, descriptors), *also)
             for used, *also in (
                 (partitions.c.descriptor_id,),
                 (dropped_partitions.c.descriptor_id,),
@@ -76,7 +76,7 @@ class SharedDescriptors(Repository):
         skipped.
         """
         table, _ = _SHARED[kind]
-        free = select(table.c.id).where(table.c.id == _any(ids), ~_retired(table)).order_by(table.c.id)
+        free = select(table.c.id).where(is_among(table.c.id, ids), ~_retired(table)).order_by(table.c.id)
         longer = table.c.digest.op("||")(func.int8send(table.c.id))
         locked = free.with_for_update(skip_locked=True)
         self._connection.execute(update(table).where(table.c.id.in_(locked)).values(digest=longer))
@@ -86,13 +86,13 @@ class SharedDescriptors(Repository):
         table, _ = _SHARED[kind]
         digest, other = func.substr(table.c.digest, 1, DIGEST_BYTES), table.alias()
         taken = select(other.c.id).where(other.c.digest == digest).exists()
-        restored = update(table).where(_retired(table), table.c.id != all_(_array(unused)), ~taken)
+        restored = update(table).where(_retired(table), ~is_among(table.c.id, unused), ~taken)
         self._connection.execute(restored.values(digest=digest))
 
     def delete(self, kind: str, ids: Sequence[int]) -> int:
         """Deletes retired rows without references, and returns their number. Retired rows get no new references."""
         table, _ = _SHARED[kind]
-        statement = delete(table).where(table.c.id == _any(ids), _retired(table), _unused(kind))
+        statement = delete(table).where(is_among(table.c.id, ids), _retired(table), _unused(kind))
         return self._connection.execute(statement).rowcount
 
     def underway(self) -> frozenset[str]:
@@ -107,11 +107,3 @@ def _unused(kind: str) -> ColumnElement[bool]:
 
 def _retired(table: Table) -> ColumnElement[bool]:
     return func.octet_length(table.c.digest) > DIGEST_BYTES
-
-
-def _array(ids: Iterable[int]) -> ColumnElement[Any]:
-    return literal(list(ids), ARRAY(BigInteger))
-
-
-def _any(ids: Iterable[int]) -> Any:
-    return any_(_array(ids))

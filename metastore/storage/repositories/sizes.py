@@ -7,9 +7,10 @@ from __future__ import annotations
 import json
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, TextClause, text
+from sqlalchemy import TextClause, text
 
 from metastore.storage.queries.parameter_figures import SUMMED, sums, with_figures
+from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.visibility import Scope
 
 _STATE: Final = "sizes"  # name of the property with the state of the measurement
@@ -140,11 +141,8 @@ class Progress(NamedTuple):
     begun: float = 0.0
 
 
-class Sizes:
+class Sizes(Repository):
     """Measures and reads sizes."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def progress(self) -> tuple[Progress, float]:
         """Returns the state of the measurement and the database's time, in seconds since 1970."""

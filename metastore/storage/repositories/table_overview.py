@@ -5,11 +5,12 @@ from __future__ import annotations
 from base64 import b64decode
 from typing import Any, Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 
 from metastore.domain.names import TableName
 from metastore.encoding.binary import STOP, decode
 from metastore.storage.queries.parameter_figures import SUMMED, is_large, sums, with_figures
+from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.visibility import Scope
 from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj
 
@@ -60,11 +61,8 @@ _OVERVIEW: Final = f"""
 """  # noqa: S608 - constants
 
 
-class TableOverview:
+class TableOverview(Repository):
     """The figures of a table's page."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def read(self, table: int, name: TableName, created: int, scope: Scope) -> dict[str, Any]:
         """Reads everything. `created`: the table's creation time: older events are about another table of the name.

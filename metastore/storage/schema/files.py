@@ -113,8 +113,8 @@ open_write_renames = Table(
     Column("target", Name, nullable=False),
 )
 
-# Drops, truncations and overwrites that can be undone until their retention ends. A dropped table stays in `tables`,
-# but without a database, so that no query finds it; all rows that belong to it stay, too. Dropped partitions are copied,
+# Drops, truncations and overwrites that can be undone until their retention ends. A dropped table stays in `tables`
+# with all rows that belong to it, but without a database, so that no query finds it. Dropped partitions are copied,
 # because their table stays, and so are the rows of small tables.
 drops = Table(
     "drops",
