@@ -20,6 +20,7 @@ from metastore.storage.postgres.embedded import is_made
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.pooler import check_pooler
 from metastore.storage.postgres.readers import Readers
+from metastore.storage.queries.repository import Session
 from metastore.storage.repositories.lineage import Lineages
 from metastore.storage.verification.completeness import incompleteness
 from migrations import runner
@@ -53,7 +54,7 @@ def check_database(settings: Settings) -> Iterator[Finding]:
                 state = connection.execute(_STATE).one()
                 middle = (before + time.time()) / 2
                 lack = incompleteness(connection)
-                lineage = None if lack else Lineages(connection).read()
+                lineage = None if lack else Lineages(Session(connection)).read()
             readers = Readers(engine)
             excess = readers.excess() if readers.names() else None
         except DBAPIError as error:

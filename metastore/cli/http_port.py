@@ -25,6 +25,7 @@ from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.postgres.pooler import check_pooler
 from metastore.storage.postgres.watch import Watch
+from metastore.storage.queries.repository import Session
 from metastore.storage.repositories.blocking import Blocking
 from metastore.storage.repositories.databases import Databases
 from metastore.transport.tls import Certificate
@@ -80,7 +81,7 @@ def run_http_port(
 
     def blocking(pids: Sequence[int]) -> Blockers:
         with _one_line_errors(), pool.autocommit() as connection:
-            return Blocking(connection).sessions(pids)
+            return Blocking(Session(connection)).sessions(pids)
 
     probe, blocked = DatabaseProbe(database_gauges), BlockedCalls(blocking)
     pages = Pages(metrics, probe, other_gauges, blocked, settings.metrics_hive_names)
@@ -172,7 +173,7 @@ class _SlowGauges:
 
     def _replaced_locations(self, connection: Connection) -> dict[int, str]:
         if not self._warehouse.roots.named:
-            self._warehouse.roots.add(Databases(connection).locations())
+            self._warehouse.roots.add(Databases(Session(connection)).locations())
         return read_replaced(connection)
 
 

@@ -10,6 +10,7 @@ from metastore.cli.printing import print_table
 from metastore.errors import ConfigurationError, NotFoundError
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
+from metastore.storage.queries.repository import Session
 from metastore.storage.repositories.issued_tokens import IssuedTokens
 from migrations import runner
 
@@ -42,7 +43,7 @@ def _tokens(settings: Settings) -> Iterator[IssuedTokens]:
         engine = make_engine(settings, url)
         try:
             with engine.begin() as connection:
-                yield IssuedTokens(connection)
+                yield IssuedTokens(Session(connection))
         finally:
             engine.dispose()
 

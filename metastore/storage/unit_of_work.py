@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from threading import Lock
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias
 
 from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import DBAPIError
@@ -16,13 +16,13 @@ from metastore.context import AuditNote, caller
 from metastore.domain.events import Event
 from metastore.errors import ConnectionLostError, UnavailableError
 from metastore.settings import Settings
-from metastore.storage.caches import Caches
 from metastore.storage.postgres.driver import run
 from metastore.storage.postgres.exceptions import DATABASE_ERRORS, is_read_only, raise_translated, translate
 from metastore.storage.postgres.history import CommitHistory
 from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.postgres.sessions import begin
-from metastore.storage.queries.descriptors import Descriptors
+from metastore.storage.queries.caches import Caches
+from metastore.storage.queries.repository import Session
 from metastore.storage.repositories.access import VERSION, Access
 from metastore.storage.repositories.activity import Activity
 from metastore.storage.repositories.audit import WRITE, Audit, written
@@ -80,7 +80,6 @@ from metastore.storage.repositories.writes import Writes
 
 _PATIENCE: Final = 40.0  # seconds in which the outcome of a lost commit must become known
 _SHORT_PATIENCE: Final = 5.0  # the same for a transaction that can be undone later
-_R = TypeVar("_R")
 Undo: TypeAlias = Callable[["UnitOfWork"], object]
 
 
@@ -92,108 +91,78 @@ class UnknownCommit(NamedTuple):
     events: Sequence[Event] = ()
 
 
-class _Repository(cached_property[_R]):
-    """A repository that is made at its first use: a call uses few of the forty."""
+class UnitOfWork(Session):
+    """The repositories of one connection, in a transaction (`Store.transaction`) or in autocommit mode.
 
-    def __init__(self, kind: Callable[[Connection], _R]) -> None:
-        super().__init__(lambda work: kind(work._connection))  # noqa: SLF001 - of the class below
+    A repository is created at its first use: a call uses few of the fifty.
+    """
 
-
-class UnitOfWork:
-    """The repositories of one connection, in a transaction (`Store.transaction`) or in autocommit mode."""
-
-    activity = _Repository(Activity)
-    audit = _Repository(Audit)
-    blocking = _Repository(Blocking)
-    bulk_objects = _Repository(BulkObjects)
-    catalogs = _Repository(Catalogs)
-    databases = _Repository(Databases)
-    dependencies = _Repository(Dependencies)
-    dependency_overview = _Repository(DependencyOverview)
-    notifications = _Repository(Notifications)
-    write_notifications = _Repository(WriteNotifications)
-    following = _Repository(Following)
-    functions = _Repository(Functions)
-    constraints = _Repository(Constraints)
-    indexes = _Repository(Indexes)
-    imports = _Repository(Imports)
-    column_statistics = _Repository(ColumnStatistics)
-    types = _Repository(Types)
-    roles = _Repository(Roles)
-    runtime_statistics = _Repository(RuntimeStatistics)
-    privileges = _Repository(Privileges)
-    tokens = _Repository(Tokens)
-    issued_tokens = _Repository(IssuedTokens)
-    failed_logins = _Repository(FailedLogins)
-    partition_calendar = _Repository(PartitionCalendar)
-    partition_events = _Repository(PartitionEvents)
-    partition_values = _Repository(PartitionValues)
-    materialized_views = _Repository(MaterializedViews)
-    transactions = _Repository(Transactions)
-    transaction_writes = _Repository(TransactionWrites)
-    locks = _Repository(Locks)
-    write_ids = _Repository(WriteIds)
-    commits = _Repository(Commits)
-    compactions = _Repository(Compactions)
-    writes = _Repository(Writes)
-    dead_writes = _Repository(DeadWrites)
-    ended_writes = _Repository(EndedWrites)
-    locations = _Repository(Locations)
-    file_operations = _Repository(FileOperations)
-    drops = _Repository(Drops)
-    retired_locations = _Repository(RetiredLocations)
-    search = _Repository(Search)
-    servers = _Repository(Servers)
-    sizes = _Repository(Sizes)
-    table_overview = _Repository(TableOverview)
-    layouts = _Repository(Layouts)
-    lineage = _Repository(Lineages)
-    lost_writes = _Repository(LostWrites)
-    shared_descriptors = _Repository(SharedDescriptors)
+    access = cached_property(Access)
+    activity = cached_property(Activity)
+    audit = cached_property(Audit)
+    blocking = cached_property(Blocking)
+    bulk_changes = cached_property(BulkChanges)
+    bulk_load = cached_property(BulkLoad)
+    bulk_objects = cached_property(BulkObjects)
+    catalogs = cached_property(Catalogs)
+    column_statistics = cached_property(ColumnStatistics)
+    commits = cached_property(Commits)
+    compactions = cached_property(Compactions)
+    constraints = cached_property(Constraints)
+    databases = cached_property(Databases)
+    dead_writes = cached_property(DeadWrites)
+    dependencies = cached_property(Dependencies)
+    dependency_overview = cached_property(DependencyOverview)
+    drops = cached_property(Drops)
+    ended_writes = cached_property(EndedWrites)
+    failed_logins = cached_property(FailedLogins)
+    file_operations = cached_property(FileOperations)
+    following = cached_property(Following)
+    functions = cached_property(Functions)
+    imports = cached_property(Imports)
+    indexes = cached_property(Indexes)
+    issued_tokens = cached_property(IssuedTokens)
+    layouts = cached_property(Layouts)
+    lineage = cached_property(Lineages)
+    locations = cached_property(Locations)
+    locks = cached_property(Locks)
+    lost_writes = cached_property(LostWrites)
+    materialized_views = cached_property(MaterializedViews)
+    notifications = cached_property(Notifications)
+    partition_calendar = cached_property(PartitionCalendar)
+    partition_events = cached_property(PartitionEvents)
+    partition_names = cached_property(PartitionNames)
+    partition_values = cached_property(PartitionValues)
+    partitions = cached_property(Partitions)
+    partitions_write = cached_property(PartitionsWrite)
+    privileges = cached_property(Privileges)
+    retired_locations = cached_property(RetiredLocations)
+    roles = cached_property(Roles)
+    runtime_statistics = cached_property(RuntimeStatistics)
+    search = cached_property(Search)
+    servers = cached_property(Servers)
+    shared_descriptors = cached_property(SharedDescriptors)
+    sizes = cached_property(Sizes)
+    table_overview = cached_property(TableOverview)
+    tables = cached_property(Tables)
+    tokens = cached_property(Tokens)
+    transaction_writes = cached_property(TransactionWrites)
+    transactions = cached_property(Transactions)
+    types = cached_property(Types)
+    write_ids = cached_property(WriteIds)
+    write_notifications = cached_property(WriteNotifications)
+    writes = cached_property(Writes)
 
     def __init__(self, connection: Connection, caches: Caches, *, uncommitted: bool = False) -> None:
-        """`uncommitted`: rows may be uncommitted, so they are not cached, except for immutable ones."""
-        self._connection = connection
-        self._descriptors = Descriptors(connection, caches.tails)
-        self._names = None if uncommitted else caches.names
-        self._references = None if uncommitted else caches.references
+        super().__init__(connection, caches, uncommitted=uncommitted)
         self._in_transaction = False
         self.number = ""  # PostgreSQL's id of the transaction
         self.unknown: UnknownCommit | None = None  # set if the commit's outcome is unknown
         self._undo: Undo | None = None
         self.recorded: list[Event] = []  # events for the notification log
-        self._listed: set[int] = set()  # ids of tables whose partition lists change
         self._privileges_change = False
         self.gives_number = False  # see `give_number`
         self.note: AuditNote | None = None  # line of the audit trail to write with the commit
-
-    @cached_property
-    def bulk_load(self) -> BulkLoad:
-        return BulkLoad(self._connection, self._descriptors, self._listed)
-
-    @cached_property
-    def bulk_changes(self) -> BulkChanges:
-        return BulkChanges(self._connection, self._descriptors)
-
-    @cached_property
-    def access(self) -> Access:
-        return Access(self._connection, self._descriptors)
-
-    @cached_property
-    def tables(self) -> Tables:
-        return Tables(self._connection, self._descriptors, self._references)
-
-    @cached_property
-    def partitions(self) -> Partitions:
-        return Partitions(self._connection, self._descriptors)
-
-    @cached_property
-    def partitions_write(self) -> PartitionsWrite:
-        return PartitionsWrite(self._connection, self._descriptors, self._listed)
-
-    @cached_property
-    def partition_names(self) -> PartitionNames:
-        return PartitionNames(self._connection, self._names)
 
     def change_privileges(self) -> None:
         """Raises the version of privileges with the commit: all servers then discard cached privileges."""
@@ -202,13 +171,13 @@ class UnitOfWork:
     def try_lock_job(self, job: str) -> bool:
         """Locks a background job on all servers until the transaction ends; False if another server runs it."""
         statement = select(func.pg_try_advisory_xact_lock(func.hashtextextended(job, 0)))
-        claimed: bool = self._connection.execute(statement).scalar_one()
+        claimed: bool = self.connection.execute(statement).scalar_one()
         return claimed
 
     def begin(self) -> None:
         """Opens the transaction, and reads its number, by which the outcome of a lost commit can be looked up."""
         self._in_transaction = True  # before the statement: a standby opens the block and then fails to assign a number
-        (self.number,) = begin(self._connection, "pg_current_xact_id()::text")
+        (self.number,) = begin(self.connection, "pg_current_xact_id()::text")
 
     def undo_if_unknown(self, undo: Undo) -> None:
         """Registers the function that undoes this transaction if it was committed after its caller got an error."""
@@ -216,7 +185,7 @@ class UnitOfWork:
 
     def mark_partitions_changed(self, table_ids: Iterable[int]) -> None:
         """Gives the partition lists of these tables a new state with the commit, as `PartitionsWrite` does itself."""
-        self._listed.update(table_ids)
+        self.changed_lists.update(table_ids)
 
     def give_number(self) -> None:
         """Records that the client receives a number that must not recur: a loss of this transaction is detected."""
@@ -239,15 +208,15 @@ class UnitOfWork:
         # One message for the last statements and COMMIT: rows that all writers lock stay locked without a round trip
         # in between. The event sequence, which every change locks, comes after the others.
         changes = (
-            (RAISE, self._listed),
+            (RAISE, self.changed_lists),
             (VERSION, self._privileges_change),
             (APPEND, self.recorded),
             (WRITE, self.note is not None),
         )
         last = [*(statement for statement, is_needed in changes if is_needed), "COMMIT"]
-        values = appended(self.recorded) | {"listed": sorted(self._listed)} | written(self.note)
+        values = appended(self.recorded) | {"listed": sorted(self.changed_lists)} | written(self.note)
         try:
-            run(self._connection, "; ".join(last), **values)
+            run(self.connection, "; ".join(last), **values)
         except DBAPIError as error:
             if not error.connection_invalidated:
                 raise
@@ -270,8 +239,8 @@ class UnitOfWork:
 
     def rollback(self) -> None:
         """Rolls back uncommitted changes."""
-        if self._in_transaction and not self._connection.invalidated:
-            self._connection.exec_driver_sql("ROLLBACK")
+        if self._in_transaction and not self.connection.invalidated:
+            self.connection.exec_driver_sql("ROLLBACK")
 
 
 class Store:

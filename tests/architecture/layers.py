@@ -27,7 +27,6 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
         ("storage.mapping",),
         ("storage.queries",),
         ("storage.repositories",),
-        ("storage.caches",),
         ("storage.unit_of_work", "storage.verification", "storage.figures"),
         ("services.service", "services.rules"),
         ("services.files",),

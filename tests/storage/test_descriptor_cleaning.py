@@ -93,7 +93,7 @@ def test_a_writer_may_use_a_descriptor_that_it_found_before_the_retirement(
     call("drop_table", "db", "t", True)
     forget_drops(application)
     with application._store.transaction() as writer:
-        writer._connection.execute(text("SELECT id FROM storage_descriptors"))  # changes nothing yet
+        writer.connection.execute(text("SELECT id FROM storage_descriptors"))  # changes nothing yet
         cleaning.run()
         for _ in range(3):
             assert cleaning.run() == 0

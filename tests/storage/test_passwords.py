@@ -87,7 +87,7 @@ def test_a_rotation_under_load_fails_no_call(role: str, file: Path, server: str)
             for attempt in range(2):  # a client repeats a call whose connection was cut
                 try:
                     with store.transaction() as work:
-                        work._connection.execute(text("INSERT INTO written VALUES (1)"))
+                        work.connection.execute(text("INSERT INTO written VALUES (1)"))
                     writes[number] += 1
                     break
                 except MetastoreError as error:

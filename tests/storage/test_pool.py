@@ -45,7 +45,7 @@ def test_reads_have_connections_that_writers_cannot_take(database_url: str) -> N
 
     def write(*, first: bool = False) -> None:
         with store.transaction() as work:
-            work._connection.execute(text("UPDATE rows SET n = n + 1"))
+            work.connection.execute(text("UPDATE rows SET n = n + 1"))
             if first:
                 held.set()
                 release.wait()
@@ -56,12 +56,12 @@ def test_reads_have_connections_that_writers_cannot_take(database_url: str) -> N
         done += [threads.submit(write) for _ in range(20)]
         for _ in range(50):
             with store.read() as work:
-                assert work._connection.scalar(text("SELECT n FROM rows")) == 1
+                assert work.connection.scalar(text("SELECT n FROM rows")) == 1
         release.set()
         for future in done:
             future.result()
     with store.read() as work:
-        assert work._connection.scalar(text("SELECT n FROM rows")) == 22
+        assert work.connection.scalar(text("SELECT n FROM rows")) == 22
     store.close()
 
 
@@ -187,7 +187,7 @@ def test_a_call_waits_for_a_database_that_accepts_writes(database_url: str) -> N
 
     def write() -> None:
         with store.transaction() as work:
-            work._connection.execute(text("CREATE TABLE rows ()"))
+            work.connection.execute(text("CREATE TABLE rows ()"))
 
     with pytest.raises(UnavailableError, match="accepts no writes"):
         write()

@@ -68,7 +68,7 @@ def transaction(folder: Path, direct: str) -> Iterator[str]:
 def values(store: Store) -> list[Any]:
     query = text("SELECT current_setting(name) FROM unnest(cast(:names AS text[])) AS name")
     with store.read() as work:
-        return list(work._connection.execute(query, {"names": NAMES}).scalars())
+        return list(work.connection.execute(query, {"names": NAMES}).scalars())
 
 
 def test_direct_connection_is_accepted(database_url: str) -> None:
@@ -114,8 +114,8 @@ def test_sessions_have_the_settings_of_a_direct_connection(mode: str, direct: st
     try:
         assert values(store) == ["7s", "5min", "UTC", "off"]
         with store.transaction() as work:
-            assert work._connection.scalar(text("SHOW lock_timeout")) == "7s"
-            assert work._connection.scalar(text("SHOW transaction_isolation")) == "read committed"
+            assert work.connection.scalar(text("SHOW lock_timeout")) == "7s"
+            assert work.connection.scalar(text("SHOW transaction_isolation")) == "read committed"
         assert values(plain) == ["7s", "5min", "UTC", "off"]
     finally:
         store.close()
@@ -138,7 +138,7 @@ def test_the_blocking_session_of_a_call_is_found(mode: str, direct: str, request
     def wait_for_the_row() -> None:
         caller.set(call)
         with store.transaction() as work:
-            work._connection.execute(query)
+            work.connection.execute(query)
 
     blocker = create_engine(direct, connect_args={"application_name": "somebody"})
     try:
@@ -165,7 +165,7 @@ def test_a_failed_read_leaves_no_transaction(transaction: str) -> None:
     store = Store(make_engine(settings, transaction), settings)
     try:
         with pytest.raises(MetastoreError), store.read() as work:
-            work._connection.execute(text("SELECT 1 / 0"))
+            work.connection.execute(text("SELECT 1 / 0"))
         assert values(store)[0] == "30s"
     finally:
         store.close()
@@ -182,7 +182,7 @@ def test_many_clients_share_few_sessions(transaction: str) -> None:
             with store.transaction() as change:
                 change.try_lock_job(f"job {number}")
             with store.read() as read:
-                assert read._connection.scalar(text("SHOW timezone")) == "UTC"
+                assert read.connection.scalar(text("SHOW timezone")) == "UTC"
 
     try:
         with ThreadPoolExecutor(16) as threads:

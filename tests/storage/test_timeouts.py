@@ -189,7 +189,7 @@ def test_a_user_has_a_limited_number_of_locks(store: Store, database_url: str) -
     limited.unlock(two)
     last = limited.lock(request("me", "a", "b")).lockid
     with store.transaction() as work:
-        work._connection.execute(text("UPDATE locks SET heartbeat_at = now() - interval '1 hour'"))
+        work.connection.execute(text("UPDATE locks SET heartbeat_at = now() - interval '1 hour'"))
     limited.lock(request("me", "x", "y", "z"))
     with pytest.raises(LockNotFoundError):
         limited.check(last)

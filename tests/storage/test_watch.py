@@ -59,7 +59,7 @@ def test_a_statement_without_an_answer_is_given_up(database_url: str, proxied: P
 
     def ask(store: Store) -> int:
         with store.read() as work:
-            return int(work._connection.scalar(text("SELECT 1")) or 0)
+            return int(work.connection.scalar(text("SELECT 1")) or 0)
 
     with store_at(proxy.url) as store, ThreadPoolExecutor(1) as thread:
         assert ask(store) == 1
@@ -76,7 +76,7 @@ def test_the_outcome_of_a_commit_without_an_answer_is_unknown(database_url: str,
 
     def write(store: Store) -> int:
         with store.transaction() as work:
-            work._connection.execute(text("INSERT INTO rows VALUES (1)"))
+            work.connection.execute(text("INSERT INTO rows VALUES (1)"))
             proxy.silence()
         return 0
 
@@ -94,7 +94,7 @@ def test_a_long_statement_continues_while_postgresql_answers(
 
     def ask(store: Store) -> int:
         with store.read() as work:
-            return int(work._connection.scalar(text("SELECT 1 FROM pg_advisory_lock(1)")) or 0)
+            return int(work.connection.scalar(text("SELECT 1 FROM pg_advisory_lock(1)")) or 0)
 
     engine = create_engine(database_url)
     with store_at(database_url) as store, ThreadPoolExecutor(1) as thread, engine.connect() as other:
@@ -113,7 +113,7 @@ def test_a_long_statement_continues_while_postgresql_answers(
 def test_statements_that_postgresql_should_have_ended_are_given_up(database_url: str) -> None:
     def ask(store: Store) -> int:
         with store.read() as work:
-            return int(work._connection.scalar(text("SELECT 1 FROM pg_sleep(60)")) or 0)
+            return int(work.connection.scalar(text("SELECT 1 FROM pg_sleep(60)")) or 0)
 
     with (
         store_at(database_url) as store,

@@ -53,12 +53,12 @@ def waits(installation: Installation) -> list[tuple[float, bool]]:
     """Returns the seconds that each operation waits, and whether it is parked."""
     with installation.application._store.read() as work:
         query = "SELECT extract(epoch FROM lease_ends_at - clock_timestamp())::float, parked FROM file_operations"
-        return [(row[0], row[1]) for row in work._connection.execute(text(query))]
+        return [(row[0], row[1]) for row in work.connection.execute(text(query))]
 
 
 def failed_for(installation: Installation, seconds: float) -> None:
     with installation.application._store.transaction() as work:
-        work._connection.execute(
+        work.connection.execute(
             text("UPDATE file_operations SET lease_ends_at = now(), failing_since = now() - make_interval(secs => :s)"),
             {"s": seconds},
         )

@@ -134,7 +134,7 @@ class Installation:
         assert self.call("check_files", CheckFilesRequest()).problems == []
         with self.application._store.read() as work:
             query = text("SELECT kind, location, reason, error FROM file_operations WHERE kind <> 'moved'")
-            assert [tuple(row) for row in work._connection.execute(query)] == []
+            assert [tuple(row) for row in work.connection.execute(query)] == []
 
 
 @pytest.fixture
@@ -247,7 +247,7 @@ def forgetting(installation: Installation, step: str) -> Callable[[str], None]:
 
     def run(statement: str) -> None:
         with installation.application._store.transaction() as work:
-            work._connection.execute(text(statement))
+            work.connection.execute(text(statement))
 
     def told(name: str) -> None:
         if name == "committed":
@@ -282,7 +282,7 @@ def test_a_directory_with_a_lost_note_is_created_again(installation: Installatio
         installation.steps.append(name)
         if installation.steps.count(name) == 1 and name == "made":
             with installation.application._store.transaction() as work:
-                work._connection.execute(text("DELETE FROM file_operations"))
+                work.connection.execute(text("DELETE FROM file_operations"))
 
     installation.application.journal._step = told
     installation.call("create_table", table("db", "new"))

@@ -125,7 +125,7 @@ class Two:
 
     def _blocked(self) -> bool:
         with self.servers[0]._store.read() as work:
-            return work._connection.execute(_BLOCKED).first() is not None
+            return work.connection.execute(_BLOCKED).first() is not None
 
 
 @pytest.fixture

@@ -146,7 +146,7 @@ class Installation:
     def expire(self) -> None:
         """Lets the retention end."""
         with self.application._store.transaction() as work:
-            work._connection.execute(text("UPDATE drops SET kept_until = now()"))
+            work.connection.execute(text("UPDATE drops SET kept_until = now()"))
         self.application.undrop.purge()
         self.application.journal.recover()
 
@@ -157,7 +157,7 @@ class Installation:
             return {
                 name: count
                 for name in tables
-                if (count := work._connection.execute(text(f"SELECT count(*) FROM {name}")).scalar_one())
+                if (count := work.connection.execute(text(f"SELECT count(*) FROM {name}")).scalar_one())
             }
 
 

@@ -6,15 +6,15 @@ A descriptor never changes and its id is never reused, so cached ones stay valid
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 from sqlalchemy import Connection, LargeBinary, Table, any_, bindparam, select
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
-from metastore.byte_cache import Cache
 from metastore.storage.mapping.descriptors import DIGEST_BYTES, B, Descriptor, Shared
 from metastore.storage.mapping.layout import Fields, Tail
 from metastore.storage.postgres.driver import Prepared
+from metastore.storage.queries.caches import TailCache
 from metastore.storage.schema.descriptors import (
     column_lists,
     skew_specifications,
@@ -22,9 +22,6 @@ from metastore.storage.schema.descriptors import (
     storage_descriptors,
     storage_formats,
 )
-
-TailCache: TypeAlias = Cache[int, Tail]
-"""By descriptor id."""
 
 _FIND: Final = {
     table.name: Prepared(

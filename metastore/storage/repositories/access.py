@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, select, text, union
+from sqlalchemy import bindparam, select, text, union
 
 from metastore.domain.file_formats import NO_FILES, finds_by_position
 from metastore.domain.name_rules import DENY, NameRule, is_pattern, parse_pattern
@@ -24,7 +24,7 @@ from metastore.domain.privileges import (
 from metastore.encoding.binary import EncodedStruct
 from metastore.storage.mapping.layout import Fields, OpenHead, whole, whole_table
 from metastore.storage.postgres.driver import Prepared
-from metastore.storage.queries.descriptors import Descriptors
+from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.rule_visibility import granting
 from metastore.storage.queries.visibility import OPEN, OWNED, WHOLE, WITHIN, owners, seeing
 from metastore.storage.schema.access import privileges_version
@@ -200,15 +200,11 @@ _READ_GRANTED: Final = text(f"""
 _VERSION_ALONE: Final = Prepared("version_of_privileges", select(privileges_version.c.version))
 
 
-class Access:
+class Access(Repository):
     """Queries for authorization. `grantees`: a caller's principals, as `CallerGrants.grantees` lists them.
 
     Queries about an empty list run, too: an answer in which nothing is hidden must not cost less than a filtered one.
     """
-
-    def __init__(self, connection: Connection, descriptors: Descriptors) -> None:
-        self._connection = connection
-        self._descriptors = descriptors
 
     def caller_grants(self, user: str | None, groups: Collection[str]) -> CallerGrants:
         """Reads the roles of a caller, and the privileges on databases, catalogs and locations.

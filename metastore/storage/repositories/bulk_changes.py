@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from sqlalchemy import Connection, Select, delete, func, select
+from sqlalchemy import Select, delete, func, select
 
 from metastore.domain.keys import KeyKind
 from metastore.domain.names import DatabaseName
 from metastore.storage.mapping.descriptors import Descriptor
 from metastore.storage.mapping.partitions import partition_rows
 from metastore.storage.postgres.arrays import is_among, is_text_among
-from metastore.storage.queries.descriptors import Descriptors
+from metastore.storage.queries.repository import Repository
 from metastore.storage.references import TABLE_ITSELF
 from metastore.storage.schema.access import privileges, role_grants
 from metastore.storage.schema.catalog import functions, table_constraints, table_indexes, tables
@@ -41,12 +41,8 @@ class Outdated(NamedTuple):
     own: bool
 
 
-class BulkChanges:
+class BulkChanges(Repository):
     """Statements that compare and delete many objects. Each is part of the caller's transaction."""
-
-    def __init__(self, connection: Connection, descriptors: Descriptors) -> None:
-        self._connection = connection
-        self._descriptors = descriptors
 
     def partition_names(self, table_id: int) -> list[str]:
         """Lists the partitions of a table."""

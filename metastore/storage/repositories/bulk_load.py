@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, cast, delete, func, literal, select, text
+from sqlalchemy import ColumnElement, cast, delete, func, literal, select, text
 from sqlalchemy.types import BigInteger
 
 from metastore.domain.keys import KeyKind, kind_of
@@ -25,7 +25,7 @@ from metastore.storage.mapping.tables import table_row
 from metastore.storage.postgres.arrays import array_literal, is_among
 from metastore.storage.postgres.copy_in import copy_rows, copy_text
 from metastore.storage.postgres.driver import run
-from metastore.storage.queries.descriptors import Descriptors
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.access import privileges
 from metastore.storage.schema.catalog import databases, functions, skewed_locations, tables
 from metastore.storage.schema.partitions import VERSION_BITS, partition_lists, partitions
@@ -72,13 +72,8 @@ class Totals(NamedTuple):
     ddl_times: int
 
 
-class BulkLoad:
+class BulkLoad(Repository):
     """Statements that store many objects."""
-
-    def __init__(self, connection: Connection, descriptors: Descriptors, listed: set[int]) -> None:
-        self._connection = connection
-        self._descriptors = descriptors
-        self._listed = listed  # receives the ids of tables whose partitions change
 
     def insert_databases(self, new: Sequence[Database]) -> None:
         """Adds databases. Replaces a database of the same name (`default`, which every server has)."""
@@ -189,7 +184,7 @@ class BulkLoad:
             for number, descriptor, text in zip(ids, descriptors, texts, strict=True)
         ]
         copy_text(self._connection, "partitions", (*GIVEN, *KNOWN), "\n".join(rows))
-        self._listed.update(some.table_id for some in new)
+        self._changed_lists.update(some.table_id for some in new)
         starts = accumulate((len(some.texts) for some in new), initial=0)
         self._insert_locations(
             (some.table_id, ids[start + place], sd)
@@ -202,7 +197,7 @@ class BulkLoad:
         self.delete_partitions(ids)
         self._connection.execute(delete(tables).where(is_among(tables.c.id, ids)))
         self._connection.execute(delete(partition_lists).where(is_among(partition_lists.c.table_id, ids)))
-        self._listed.difference_update(ids)
+        self._changed_lists.difference_update(ids)
 
     def delete_partitions(self, table_ids: Sequence[int]) -> None:
         """Deletes the partitions of tables with their dependent rows."""
@@ -220,7 +215,7 @@ class BulkLoad:
             owned = is_among(table.c.table_id, table_ids) & chosen(table.c.partition_id)
             self._connection.execute(delete(table).where(owned))
         self._connection.execute(delete(partitions).where(chosen(partitions.c.id)))
-        self._listed.update(table_ids)
+        self._changed_lists.update(table_ids)
 
     def partition_ids(self, names: Sequence[tuple[int, str]]) -> dict[tuple[int, str], int]:
         """Returns the ids of partitions, by table id and name."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final
 
-from sqlalchemy import Connection, Text, bindparam, cast, select
+from sqlalchemy import Text, bindparam, cast, select
 
-from metastore.byte_cache import Cache
 from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedTexts
 from metastore.storage.postgres.copy import binary_row, texts
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.postgres.sql import Sql
+from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.catalog import databases, tables
 from metastore.storage.schema.partitions import partition_lists
 
@@ -25,9 +25,6 @@ RAISE: Final = """
 The rows stay locked until the commit, and other writers of the same tables wait for them, so it must be one of the last
 statements. Rows are locked by ascending id, so that writers do not deadlock.
 """
-
-NameCache: TypeAlias = Cache[int, tuple[str, EncodedTexts]]
-"""By table id: the names, and the state of the partition list when they were read."""
 
 _STATE = Prepared(
     "find_partition_list",
@@ -47,14 +44,10 @@ _NAMES = """
 """
 
 
-class PartitionNames:
+class PartitionNames(Repository):
     """Queries on partition names. Cached names are used if the state of the list has not changed, which one query
     checks.
     """
-
-    def __init__(self, connection: Connection, cache: NameCache | None) -> None:
-        self._connection = connection
-        self._cache = cache
 
     def all(self, table: TableName) -> EncodedTexts | None:
         """Returns all escaped names, ascending; None for an unknown table."""
@@ -62,12 +55,12 @@ class PartitionNames:
         if not rows:
             return None
         ((table_id, state),) = rows
-        cached_state, names = (self._cache and self._cache.get(table_id)) or (None, None)
+        cached_state, names = (self._names and self._names.get(table_id)) or (None, None)
         return names if names and cached_state == state else self._read(table_id)
 
     def _read(self, table_id: int) -> EncodedTexts:
         names_array, state = binary_row(self._connection, Sql(_NAMES, (table_id, table_id)))
         names = texts(names_array)
-        if self._cache and state:
-            self._cache.put(table_id, (bytes(state).decode(), names), len(names.data))
+        if self._names and state:
+            self._names.put(table_id, (bytes(state).decode(), names), len(names.data))
         return names

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
-from sqlalchemy import Connection
-
 from metastore.encoding.binary import EncodedList, EncodedTexts, Joined
 from metastore.storage.mapping.layout import OpenHead, descriptor_of, whole_partitions
 from metastore.storage.mapping.partitions import decoded_partitions, partition_endings, scan_row
@@ -14,7 +12,7 @@ from metastore.storage.postgres.arrays import array_literal, number_array_litera
 from metastore.storage.postgres.copy import binary_row, binary_rows, column_slices, integer_rows, texts
 from metastore.storage.postgres.driver import rows_of
 from metastore.storage.postgres.sql import Condition, Sql, all_of
-from metastore.storage.queries.descriptors import Descriptors
+from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.visible_writes import visible_columns, visible_writes
 from metastore.storage.references import ScanRow, StoredPartition, TableRef, VisibleWrites
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
@@ -31,12 +29,8 @@ _SCAN = f"""
 """
 
 
-class Partitions:
+class Partitions(Repository):
     """Queries on the partitions of one table. Condition None means all. Partitions are ordered by name."""
-
-    def __init__(self, connection: Connection, descriptors: Descriptors) -> None:
-        self._connection = connection
-        self._descriptors = descriptors
 
     def select(
         self, table: TableRef, condition: Condition | None = None, limit: int | None = None

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import select, text
 
 from metastore.encoding.binary import EncodedList
 from metastore.errors import NotFoundError
@@ -21,7 +21,7 @@ from metastore.storage.mapping.partitions import partition_endings, partition_ro
 from metastore.storage.postgres.arrays import array_literal, array_literals
 from metastore.storage.postgres.driver import Prepared, run
 from metastore.storage.postgres.listener import CHANNEL
-from metastore.storage.queries.descriptors import Descriptors
+from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.table_keys import owner
 from metastore.storage.references import StoredPartition, TableRef
 from metastore.storage.schema.partitions import VERSION_BITS, partitions
@@ -144,13 +144,8 @@ class DeletedPartitions(NamedTuple):
     encoded: EncodedList[Partition]
 
 
-class PartitionsWrite:
+class PartitionsWrite(Repository):
     """Changes to the partitions of one table."""
-
-    def __init__(self, connection: Connection, descriptors: Descriptors, listed: set[int]) -> None:
-        self._connection = connection
-        self._descriptors = descriptors
-        self._listed = listed  # receives the ids of tables whose partitions or names change
 
     def insert(self, table: TableRef, new: Sequence[NamedPartition]) -> list[int]:
         """Adds partitions, and returns their ids, by name.
@@ -162,7 +157,7 @@ class PartitionsWrite:
             return []
         # Sorted by name, so that two writers of the same partitions wait for each other instead of deadlocking.
         new = sorted(new, key=lambda partition: partition.name)
-        self._listed.add(table.id)
+        self._changed_lists.add(table.id)
         ids: list[int] | None = run(self._connection, _INSERT, **self._arrays(table, new))[0][0]
         if ids is None:
             raise NotFoundError("Table was dropped by another client")
@@ -173,7 +168,7 @@ class PartitionsWrite:
         """Replaces partitions; their versions rise. Raises AlreadyExistsError if a new name is taken."""
         if not changed:
             return
-        self._listed.add(table.id)
+        self._changed_lists.add(table.id)
         run(self._connection, _UPDATE, **self._arrays(table, changed))
         by_id = {partition.id: partition.partition for partition in changed if partition.id is not None}
         self._insert_locations(table, by_id)
@@ -185,7 +180,7 @@ class PartitionsWrite:
         Locks the rows in the order of names. `drop_id`: keeps copies of everything, so that the drop can be undone
         (`Drops`).
         """
-        self._listed.add(table.id)
+        self._changed_lists.add(table.id)
         values = {"table_id": table.id, "names": array_literal(names)}
         if drop_id is not None:
             values["drop_id"] = drop_id

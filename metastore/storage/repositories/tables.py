@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from sqlalchemy import (
-    Connection,
     Select,
     and_,
     any_,
@@ -23,7 +22,6 @@ from sqlalchemy import (
     update,
 )
 
-from metastore.byte_cache import Cache
 from metastore.context import claim_reply_memory
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.query_ids import CHARACTERS, LENGTH
@@ -33,7 +31,7 @@ from metastore.storage.mapping.tables import table_row
 from metastore.storage.postgres.arrays import array_literal, is_text_among, number_array_literal
 from metastore.storage.postgres.driver import Prepared, rows_of
 from metastore.storage.postgres.sql import Condition, Sql, all_of
-from metastore.storage.queries.descriptors import Descriptors
+from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.visible_writes import visible_columns, visible_writes
 from metastore.storage.references import Key, StoredTable, TableRef, VisibleWrites
 from metastore.storage.schema.base import Texts
@@ -42,8 +40,6 @@ from metastore.storage.schema.partitions import partition_lists, partitions
 from thrift_idl.gen.hive_metastore.ttypes import PrincipalType, Table
 
 TableLock: TypeAlias = Literal["share", "update", "change"]
-ReferenceCache: TypeAlias = Cache[TableName, tuple[TableRef, Condition]]
-"""Identities of tables as they were last read, and for each the condition that it still is true."""
 
 
 class TableMeta(NamedTuple):
@@ -137,15 +133,8 @@ _UPDATE_VIEWS = text("""
 """)
 
 
-class Tables:
+class Tables(Repository):
     """Queries on tables. Names are in lower case, structs complete (`services.rules.tables`)."""
-
-    def __init__(
-        self, connection: Connection, descriptors: Descriptors, references: ReferenceCache | None = None
-    ) -> None:
-        self._connection = connection
-        self._descriptors = descriptors
-        self._references = references
 
     def reference(self, table: TableName) -> TableRef | None:
         """Returns the table's identity, or None."""

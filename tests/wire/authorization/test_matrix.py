@@ -67,7 +67,7 @@ def guarded(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathF
             called(application, "grant_privileges", bag(on_table(NAMES.database, NAMES.table), right, right))
         called(application, "grant_privileges", bag(on_database(NAMES.database), "CREATE", "creator"))
     with application._store.transaction() as work:  # a write that any user with INSERT may continue
-        work._connection.execute(_WRITE, {"query_id": NAMES.token})
+        work.connection.execute(_WRITE, {"query_id": NAMES.token})
     yield application
     application.close()
 
@@ -96,7 +96,7 @@ def reached(application: Application, method: Method) -> Callable[[str], bool]:
 
     def reaches(user: str) -> bool:
         with application._store.transaction() as work:
-            work._connection.execute(_TRANSACTION, {"user": user})
+            work.connection.execute(_TRANSACTION, {"user": user})
         try:
             with speaking(user):
                 function(*arguments_of(method, NAMES))

@@ -16,6 +16,7 @@ from metastore.errors import ConnectionLostError, InvalidOperationError
 from metastore.services.files.lineage import LineageGuard
 from metastore.settings import database_url
 from metastore.storage.postgres.history import CommitHistory, shared_history
+from metastore.storage.queries.repository import Session
 from metastore.storage.repositories.commits import Commits
 from metastore.storage.repositories.lineage import Lineages
 from metastore.storage.unit_of_work import Undo, UnknownCommit
@@ -151,7 +152,8 @@ def test_a_standby_that_lagged_is_promoted(tmp_path: Path) -> None:
                 for name in ("one", "two"):
                     catalog.create(name)
                 with create_engine(standby, poolclass=NullPool).connect() as connection:
-                    assert Commits(connection).outcome(str(10**9)) == "in progress"  # it may arrive before promotion
+                    outcome = Commits(Session(connection)).outcome(str(10**9))
+                    assert outcome == "in progress"  # it may arrive before promotion
                 cut_off(primary, standby)
                 catalog.drop("one")
                 catalog.create("late")

@@ -56,7 +56,7 @@ def lose_commits(catalog: RestoredCatalog, file: Path) -> None:
     """Restores as PostgreSQL's point-in-time recovery does: the database contains no mark of it."""
     catalog.restore(file)
     with catalog.application._store.transaction() as work:
-        work._connection.execute(text("DELETE FROM metastore_properties WHERE name = 'lineage.restored'"))
+        work.connection.execute(text("DELETE FROM metastore_properties WHERE name = 'lineage.restored'"))
     catalog.close()
     catalog.open()
 
@@ -75,7 +75,7 @@ def test_nothing_is_cleaned_before_the_restore_is_reconciled(
     by(catalog, file)
     with catalog.application._store.transaction() as work:  # a removal that the lost history has carried out
         work.file_operations.schedule([NewOperation("remove", f"file:{catalog.warehouse}/db.db/three", "dropped")])
-        work._connection.execute(text("UPDATE file_operations SET lease_ends_at = NULL"))
+        work.connection.execute(text("UPDATE file_operations SET lease_ends_at = NULL"))
     caplog.clear()
     for _ in range(2):
         catalog.application.journal.lineage.note()

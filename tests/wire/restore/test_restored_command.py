@@ -133,7 +133,7 @@ def test_a_drop_whose_move_to_the_trash_is_lost_can_be_undropped(catalog: Restor
     catalog.drop("one")
     catalog.call("truncate_table", "db", "two", None)
     with catalog.application._store.transaction() as work:
-        work._connection.execute(text("UPDATE file_operations SET location = origin, origin = NULL"))
+        work.connection.execute(text("UPDATE file_operations SET location = origin, origin = NULL"))
     catalog.restore(catalog.back_up())
     told = reconcile(catalog, capsys)
     assert "is cancelled" not in told
