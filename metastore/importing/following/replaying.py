@@ -186,7 +186,7 @@ def drop_database(work: UnitOfWork, name: DatabaseName) -> None:
     ids = work.bulk_load.database_ids([name])
     tables = [table.id for table in work.bulk_load.tables([name]).values()]
     work.bulk_load.delete_tables(tables)
-    work.bulk_objects.delete_of_databases(ids.values())
+    work.bulk_changes.delete_functions(ids.values())
     for number in ids.values() if name != DEFAULT_DATABASE else ():
         work.databases.delete(number)
 

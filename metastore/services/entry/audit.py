@@ -69,11 +69,11 @@ class AuditService:
         """Logs new lines. One worker of all servers does it at a time."""
         while True:
             with self._store.transaction(audited=False) as work:
-                lines = work.audit.untold(_BATCH) if work.try_lock_job("audit") else []
+                lines = work.audit.unlogged(_BATCH) if work.try_lock_job("audit") else []
                 for line in lines:
                     self._log(line)
                 if lines:
-                    work.audit.tell([line.number for line in lines], keep=self._keep > 0)
+                    work.audit.mark_logged([line.number for line in lines], keep=self._keep > 0)
                 elif self._keep > 0:
                     work.audit.delete_older(self._keep)
             if len(lines) < _BATCH:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from metastore.domain.privileges import PUBLIC
 from metastore.errors import AlreadyExistsError, InvalidObjectError, InvalidOperationError, NotFoundError
 from metastore.services.rules.lookup import taken
 from metastore.services.service import ClockedService
-from metastore.storage.repositories.roles import PUBLIC
 from thrift_idl.gen.hive_metastore.ttypes import PrincipalType, Role, RolePrincipalGrant
 
 ADMIN = "admin"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from metastore.storage.mapping.layout import all_fields
@@ -10,6 +11,8 @@ from thrift_idl.gen.hive_metastore.ttypes import Database
 
 def database_row(database: Database) -> dict[str, Any]:
     """Returns the columns of `databases` that follow from the struct."""
+    own = copy(database)
+    own.privileges = None
     return {
         "name": database.name,
         "location": database.locationUri,
@@ -18,9 +21,5 @@ def database_row(database: Database) -> dict[str, Any]:
         "owner_type": database.ownerType,
         "create_time": database.createTime,
         "parameters": database.parameters,
-        "encoded": all_fields(Database(**{**_fields(database), "privileges": None})),
+        "encoded": all_fields(own),
     }
-
-
-def _fields(database: Database) -> dict[str, Any]:
-    return {name: getattr(database, name) for name in database.__slots__}

@@ -66,9 +66,7 @@ DIGEST_BYTES: Final = 32
 
 
 def digest_of(content: bytes) -> bytes:
-    """Returns the digest of shared content: SHA-256 of its bytes. A descriptor's content is the digests of its
-    parts.
-    """
+    """Returns the SHA-256 digest of shared content. For a descriptor, that is the digests of its parts."""
     return hashlib.sha256(content).digest()
 
 

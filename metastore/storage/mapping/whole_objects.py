@@ -26,9 +26,7 @@ def statistics_row(statistics: ColumnStatisticsObj) -> dict[str, Any]:
 
 
 def index_row(index: Index) -> dict[str, Any]:
-    """Returns the columns of `table_indexes` that follow from the struct. The names of its tables are not stored with
-    it, so that they follow a rename.
-    """
+    """Returns the columns of `table_indexes`, without the names of its tables, which may be renamed."""
     own = copy.copy(index)
     own.dbName = own.origTableName = own.indexTableName = None
     return {"name": index.indexName, "encoded": all_fields(own)}

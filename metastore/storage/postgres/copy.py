@@ -84,9 +84,7 @@ def integer_rows(packed: bytes | memoryview | None, columns: int) -> list[tuple[
 
 
 def texts(array: memoryview | None) -> EncodedTexts:
-    """Returns a text[] of any dimensions without NULLs. After its header, it has the bytes of a list of Thrift
-    strings.
-    """
+    """Returns a text[] without NULLs, of any dimensions. Its texts are encoded as in a list of Thrift strings."""
     if array is None:
         return EncodedTexts(0, b"")
     (dimensions,) = _LENGTH.unpack_from(array)

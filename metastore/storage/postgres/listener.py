@@ -72,9 +72,7 @@ class Listener:
         self._stop, self._stopper = os.pipe()
 
     def count(self, timeout: float) -> int:
-        """Returns the number of notifications so far. The first call starts to listen, and waits up to `timeout`
-        seconds for that.
-        """
+        """Returns the number of notifications. The first call starts listening, within `timeout` seconds."""
         with self._changed:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._listen, name="listener", daemon=True)

@@ -62,9 +62,7 @@ def scan_condition(expression: Expression, keys: Sequence[Key]) -> Condition:
 
 
 def table_condition(expression: Expression | None) -> Condition:
-    """Returns the condition for tables that match a filter (hive_filter_field_owner__, …_last_access__,
-    …_params__<KEY>).
-    """
+    """Returns the condition for tables that match a Hive filter (hive_filter_field_owner__ and others)."""
     if expression is None:
         return TRUE
     return _condition(push_not(expression), _table_leaf)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Executable
 
 from metastore.storage.queries.caches import Caches
 from metastore.storage.queries.descriptors import Descriptors
@@ -38,3 +41,7 @@ class Repository:
         self._names = session.names
         self._references = session.references
         self._changed_lists = session.changed_lists
+
+    def _dicts(self, query: Executable, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Returns the rows of a query, as values by column name."""
+        return [dict(row) for row in self._connection.execute(query, values).mappings()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import ColumnElement, Table, and_
@@ -22,6 +23,12 @@ def of_database(rows: Table | Any, database: DatabaseName) -> ColumnElement[bool
 def named(table: TableName) -> dict[str, str]:
     """Returns the columns that name the table."""
     return {"catalog": table.catalog, "database": table.database, "table_name": table.name}
+
+
+def named_arrays(tables: Iterable[TableName]) -> dict[str, list[str]]:
+    """Returns the names of tables as the parameters `catalogs`, `databases` and `tables`, for unnest."""
+    names = [(table.catalog, table.database, table.name) for table in tables]
+    return {column: [name[i] for name in names] for i, column in enumerate(("catalogs", "databases", "tables"))}
 
 
 def owner(table_id: str) -> str:

@@ -311,9 +311,7 @@ class Access(Repository):
         return function.ownerName, function.ownerType
 
     def read_table(self, name: TableName) -> ReadTable | None:
-        """Reads a table and its owner, or None. Privileges on the table are read separately (`granted`), if they are
-        needed.
-        """
+        """Reads a table and its owner, or None. `granted` reads the privileges on the table."""
         rows = _READ.rows(self._connection, catalog=name.catalog, database=name.database, name=name.name)
         if not rows:
             return None

@@ -164,9 +164,8 @@ class Activity(Repository):
                 seen=scope.tables, narrowed=scope.narrowed, databases=scope.databases, whole=scope.whole, tables=tables
             )
         values = {"before": before, "limit": limit, "user": user, "is_admin": is_admin, **scope.parameters}
-        events, drops = self._connection.execute(
-            text(_CHANGES.format(recent=recent, altered=scope.altered)), values
-        ).one()
+        query = text(_CHANGES.format(recent=recent, altered=scope.altered))
+        events, drops = self._connection.execute(query, values).one()
         return events or [], drops or []
 
     def history(
@@ -174,31 +173,23 @@ class Activity(Repository):
     ) -> list[dict[str, Any]]:
         """Returns the newest events of a table before an id, since its creation."""
         named = {"catalog": catalog, "database": database, "table": table, "created": created}
-        rows = self._connection.execute(_HISTORY, {**named, "before": before, "limit": limit})
-        return [dict(row) for row in rows.mappings()]
+        return self._dicts(_HISTORY, {**named, "before": before, "limit": limit})
 
     def held(
         self, user: str | None, timeout: timedelta, scope: Scope, *, is_admin: bool
     ) -> dict[str, list[dict[str, Any]]]:
-        """Returns locks, open transactions, open writes and the last ended ones. Other holders are hidden unless
-        `is_admin`.
-        """
+        """Returns locks, transactions, and open and ended writes. Only an admin sees other holders."""
         values = {"user": user, "is_admin": is_admin, "timeout": timeout, **scope.parameters}
-        row = (
-            self._connection.execute(text(_HELD.format(seen=scope.tables, databases=scope.databases)), values)
-            .mappings()
-            .one()
-        )
-        return {name: found or [] for name, found in row.items()}
+        (row,) = self._dicts(text(_HELD.format(seen=scope.tables, databases=scope.databases)), values)
+        return {name: listed or [] for name, listed in row.items()}
 
     def waiting(self, user: str | None, timeout: timedelta, scope: Scope, *, is_admin: bool) -> list[dict[str, Any]]:
         """Returns the locks that wait or make others wait."""
         values = {"user": user, "is_admin": is_admin, "timeout": timeout, **scope.parameters}
-        rows = self._connection.execute(
-            text(_LOCKS.format(seen=scope.tables, databases=scope.databases, chosen=_WAITING)), values
-        )
-        return [dict(row) for row in rows.mappings()]
+        query = _LOCKS.format(seen=scope.tables, databases=scope.databases, chosen=_WAITING)
+        return self._dicts(text(query), values)
 
     def health(self) -> dict[str, Any]:
         """Returns servers, sizes and waiting statements of the database."""
-        return dict(self._connection.execute(_SERVERS).mappings().one())
+        (health,) = self._dicts(_SERVERS, {})
+        return health

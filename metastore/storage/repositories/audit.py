@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import delete, func, or_, select, update
 
 from metastore.context import AuditNote
+from metastore.storage.postgres.clock import ago
 from metastore.storage.postgres.driver import run
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.logs import audit_log
@@ -40,7 +41,7 @@ class AuditLine(NamedTuple):
     detail: dict[str, Any]
 
 
-_LINES = select(*(audit_log.c[name] for name in AuditLine._fields)).order_by(audit_log.c.number)
+_LINES = select(*(audit_log.c[name] for name in AuditLine._fields))
 
 
 def written(note: AuditNote | None) -> dict[str, Any]:
@@ -67,33 +68,30 @@ class Audit(Repository):
         """Writes a line."""
         run(self._connection, WRITE, **written(note))
 
-    def untold(self, limit: int) -> list[AuditLine]:
+    def unlogged(self, limit: int) -> list[AuditLine]:
         """Returns the first lines that are not in the log file yet."""
-        rows = self._connection.execute(_LINES.where(~audit_log.c.told).limit(limit))
-        return [AuditLine(*row) for row in rows]
+        query = _LINES.where(~audit_log.c.told).order_by(audit_log.c.number).limit(limit)
+        return [AuditLine(*row) for row in self._connection.execute(query)]
 
-    def tell(self, numbers: Sequence[int], *, keep: bool) -> None:
+    def mark_logged(self, numbers: Sequence[int], *, keep: bool) -> None:
         """Marks these lines as written to the log file, or deletes them if they are not kept in the table."""
         which = audit_log.c.number.between(numbers[0], numbers[-1])
-        self._connection.execute(
-            update(audit_log).where(which).values(told=True) if keep else delete(audit_log).where(which)
-        )
+        statement = update(audit_log).values(told=True) if keep else delete(audit_log)
+        self._connection.execute(statement.where(which))
 
     def delete_older(self, seconds: float) -> int:
         """Deletes lines that are older and in the log file; returns their number."""
-        old = audit_log.c.at < func.now() - func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+        old = audit_log.c.at < ago(timedelta(seconds=seconds))
         return self._connection.execute(delete(audit_log).where(old, audit_log.c.told)).rowcount
 
     def select(self, name: str | None, since: datetime | None, user: str | None, limit: int) -> list[AuditLine]:
         """Returns the last lines, ascending. `name`: a table, or a database with everything in it."""
-        query = select(*(audit_log.c[name] for name in AuditLine._fields)).order_by(audit_log.c.number.desc())
+        query = _LINES.order_by(audit_log.c.number.desc())
         if name is not None:
-            inside = func.array_to_string(audit_log.c.objects, " ").op("~")(rf"(^| ){name}\.")
-            query = query.where(
-                audit_log.c.objects.contains([name])
-                if "." in name
-                else or_(audit_log.c.objects.contains([name]), inside)
-            )
+            matches = audit_log.c.objects.contains([name])
+            if "." not in name:
+                matches |= func.array_to_string(audit_log.c.objects, " ").op("~")(rf"(^| ){name}\.")
+            query = query.where(matches)
         if since is not None:
             query = query.where(audit_log.c.at >= since)
         if user is not None:

@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, cast, delete, func, literal, select, text
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.types import BigInteger
 
 from metastore.domain.keys import KeyKind, kind_of
@@ -77,23 +78,13 @@ class BulkLoad(Repository):
 
     def insert_databases(self, new: Sequence[Database]) -> None:
         """Adds databases. Replaces a database of the same name (`default`, which every server has)."""
-        columns = "name, location, description, owner, owner_type, create_time, parameters, encoded, catalog, version"
         for database in new:
-            row = database_row(database) | {"catalog": database.catalogName, "version": 1}
+            row = database_row(database)
             row["create_time"], row["location"] = database.createTime or 0, database.locationUri or ""
-            row["parameters"] = json.dumps(database.parameters or {})
-            run(
-                self._connection,
-                f"""
-                INSERT INTO databases ({columns}) VALUES
-                    ({", ".join(f"%({name.strip()})s" for name in columns.split(","))})
-                ON CONFLICT (catalog, name) DO UPDATE SET location = excluded.location,
-                    description = excluded.description, owner = excluded.owner, owner_type = excluded.owner_type,
-                    create_time = excluded.create_time, parameters = excluded.parameters,
-                    encoded = excluded.encoded, version = databases.version + 1
-                """,  # noqa: S608 - constants
-                **row,
-            )
+            row["parameters"] = database.parameters or {}
+            statement = insert(databases).values(row | {"catalog": database.catalogName, "version": 1})
+            changed = row | {"version": databases.c.version + 1}
+            self._connection.execute(statement.on_conflict_do_update(index_elements=["catalog", "name"], set_=changed))
 
     def database_ids(self, names: Iterable[DatabaseName]) -> dict[DatabaseName, int]:
         """Returns the ids of the databases that exist."""

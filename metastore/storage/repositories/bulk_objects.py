@@ -5,19 +5,21 @@ As in `bulk_load`, everything is stored unchanged. Rows that exist already stay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Table, delete, func, select, text
+from sqlalchemy import Table, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.names import TableName
 from metastore.storage.mapping.constraints import NamedConstraint, constraint_row
+from metastore.storage.mapping.privileges import role_grant_row
 from metastore.storage.mapping.whole_objects import function_row, index_row, statistics_row
 from metastore.storage.postgres.arrays import array_literals
 from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import run
 from metastore.storage.queries.repository import Repository
+from metastore.storage.queries.table_keys import named
 from metastore.storage.schema.access import delegation_tokens, master_keys, privileges, role_grants, roles
 from metastore.storage.schema.catalog import functions, table_constraints, table_indexes
 from metastore.storage.schema.logs import notification_sequence
@@ -41,6 +43,9 @@ _PUT_STATISTICS: Final = text("""
     ON CONFLICT (table_id, partition_id, engine, column_name)
         DO UPDATE SET analyzed_at = excluded.analyzed_at, encoded = excluded.encoded
 """)
+_INSERT_KEYS: Final = text(
+    "INSERT INTO master_keys (id, key) OVERRIDING SYSTEM VALUE VALUES (:id, :key) ON CONFLICT DO NOTHING"
+)
 _ROWS: Final = 500  # of a statement with values
 _INSERT_EVENTS: Final = """
     INSERT INTO notification_log (event_id, event_time, event_type, catalog, database, table_name, message)
@@ -109,19 +114,7 @@ class BulkObjects(Repository):
     def insert_role_grants(self, new: Sequence[RolePrincipalGrant]) -> None:
         """Adds members of roles, with their times. A role that does not exist is created first."""
         self.insert_roles([Role(grant.roleName, 0, None) for grant in new])
-        rows = [
-            {
-                "role": grant.roleName,
-                "principal_type": grant.principalType,
-                "principal": grant.principalName,
-                "grantor": grant.grantorName,
-                "grantor_type": grant.grantorPrincipalType,
-                "grant_option": bool(grant.grantOption),
-                "grant_time": grant.grantTime or 0,
-            }
-            for grant in new
-        ]
-        self._insert(role_grants, rows)
+        self._insert(role_grants, [role_grant_row(grant) for grant in new])
 
     def insert_privileges(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Adds rows of `privileges`."""
@@ -129,14 +122,9 @@ class BulkObjects(Repository):
 
     def insert_master_keys(self, keys: Sequence[tuple[int, str]]) -> None:
         """Adds keys with their numbers, which tokens contain."""
-        for number, key in keys:
-            statement = text("""
-                INSERT INTO master_keys (id, key) OVERRIDING SYSTEM VALUE VALUES (:id, :key) ON CONFLICT DO NOTHING
-            """)
-            self._connection.execute(statement, {"id": number, "key": key})
         if keys:
-            following = select(func.setval("master_keys_id_seq", func.max(master_keys.c.id)))
-            self._connection.execute(following)
+            self._connection.execute(_INSERT_KEYS, [{"id": number, "key": key} for number, key in keys])
+            self._connection.execute(select(func.setval("master_keys_id_seq", func.max(master_keys.c.id))))
 
     def insert_tokens(self, tokens: Sequence[tuple[str, str]]) -> None:
         self._insert(delegation_tokens, [{"identifier": name, "token": token} for name, token in tokens])
@@ -146,10 +134,7 @@ class BulkObjects(Repository):
         counter = insert(transaction_counter).values(id=1, last=last)
         highest = func.greatest(transaction_counter.c.last, counter.excluded.last)
         self._connection.execute(counter.on_conflict_do_update(index_elements=["id"], set_={"last": highest}))
-        rows = [
-            {"catalog": table.catalog, "database": table.database, "table_name": table.name, "last": mark}
-            for table, mark in marks.items()
-        ]
+        rows = [named(table) | {"last": mark} for table, mark in marks.items()]
         for start in range(0, len(rows), _ROWS):
             statement = insert(write_id_counters).values(rows[start : start + _ROWS])
             highest = func.greatest(write_id_counters.c.last, statement.excluded.last)
@@ -158,32 +143,24 @@ class BulkObjects(Repository):
 
     def insert_transactions(self, new: Sequence[NewTransaction]) -> None:
         """Adds unfinished transactions with their write ids, so that readers skip their files."""
-        self._insert(
-            transactions,
-            [
-                {
-                    "id": one.id,
-                    "state": one.state,
-                    "type": one.type,
-                    "user_name": one.user,
-                    "host_name": one.host,
-                    "agent": "import",
-                    "started_at": now(),
-                    "heartbeat_at": now(),
-                    "heartbeat_count": 0,
-                    "ended_at": now(),
-                }
-                for one in new
-            ],
-        )
-        written = [
+        rows = [
             {
-                "transaction_id": one.id,
-                "catalog": table.catalog,
-                "database": table.database,
-                "table_name": table.name,
-                "write_id": write_id,
+                "id": one.id,
+                "state": one.state,
+                "type": one.type,
+                "user_name": one.user,
+                "host_name": one.host,
+                "agent": "import",
+                "started_at": now(),
+                "heartbeat_at": now(),
+                "heartbeat_count": 0,
+                "ended_at": now(),
             }
+            for one in new
+        ]
+        self._insert(transactions, rows)
+        written = [
+            named(table) | {"transaction_id": one.id, "write_id": write_id}
             for one in new
             for table, write_id in one.write_ids
         ]
@@ -217,10 +194,6 @@ class BulkObjects(Repository):
         self._connection.execute(
             text("UPDATE notification_sequence SET last_event_id = greatest(last_event_id, :last)"), {"last": last}
         )
-
-    def delete_of_databases(self, database_ids: Iterable[int]) -> None:
-        """Deletes the functions of databases."""
-        self._connection.execute(delete(functions).where(functions.c.database_id.in_(list(database_ids))))
 
     def _insert(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         for start in range(0, len(rows), _ROWS):

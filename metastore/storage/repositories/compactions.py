@@ -50,7 +50,6 @@ class StoredCompaction(NamedTuple):
     ended_at: datetime | None
 
 
-_ALL = tuple(compactions.c)
 _POOL_TIMEOUT = timedelta(hours=12)  # Hive's hive.compactor.worker.pool.timeout: any worker may take a request then
 
 _PURGE = text("""
@@ -87,7 +86,9 @@ class Compactions(Repository):
         """
         done = (compactions.c.state == READY_FOR_CLEANING) & (compactions.c.highest_write_id == highest_write_id)
         same = compactions.c.partition_name.is_not_distinct_from(partition)
-        query = select(*_ALL).where(of_table(compactions, table), same, or_(compactions.c.state.in_(ACTIVE), done))
+        query = select(compactions).where(
+            of_table(compactions, table), same, or_(compactions.c.state.in_(ACTIVE), done)
+        )
         return _first(self._connection.execute(query.order_by(compactions.c.id).limit(1)).all())
 
     def take(self, pool: str | None, worker: str | None, version: str | None) -> StoredCompaction | None:
@@ -101,7 +102,7 @@ class Compactions(Repository):
         chosen = query.with_for_update(skip_locked=True).scalar_subquery()
         taken = {"state": WORKING, "worker": worker, "worker_version": version, "started_at": now()}
         statement = update(compactions).where(compactions.c.id == chosen).values(taken)
-        return _first(self._connection.execute(statement.returning(*_ALL)).all())
+        return _first(self._connection.execute(statement.returning(compactions)).all())
 
     def change(self, compaction: int, **values: Any) -> bool:
         """Updates columns of an unfinished compaction; False if there is none of this id."""
@@ -113,7 +114,9 @@ class Compactions(Repository):
         """Finishes a compaction, and returns it; None if it is finished already."""
         chosen = (compactions.c.id == compaction) & compactions.c.state.not_in(ENDED)
         ended: dict[str, Any] = {"state": state, "ended_at": now()} | ({"error": error} if error is not None else {})
-        return _first(self._connection.execute(update(compactions).where(chosen).values(ended).returning(*_ALL)).all())
+        return _first(
+            self._connection.execute(update(compactions).where(chosen).values(ended).returning(compactions)).all()
+        )
 
     def record(self, table: TableName, partition: str | None, kind: int, state: str, error: str | None) -> None:
         """Adds a finished compaction that was never requested."""
@@ -148,7 +151,7 @@ class Compactions(Repository):
             order: columns, and whether they descend; empty for the queue first, then the latest.
             limit: None for all.
         """
-        query = select(*_ALL).where(
+        query = select(compactions).where(
             _OF_EXISTING_TABLES, *(compactions.c[name] == value for name, value in wanted.items() if value is not None)
         )
         latest = func.greatest(compactions.c.ended_at, compactions.c.started_at, compactions.c.committed_at)
@@ -162,7 +165,7 @@ class Compactions(Repository):
     def latest(self, table: TableName, partitions: Sequence[str], after: int | None) -> list[StoredCompaction]:
         """Returns the last successful compaction of the table or of each partition. Empty `partitions`: of all."""
         well = compactions.c.state.in_((SUCCEEDED, READY_FOR_CLEANING))
-        query = select(*_ALL).where(of_table(compactions, table), well).prefix_with(_ONE_EACH)
+        query = select(compactions).where(of_table(compactions, table), well).prefix_with(_ONE_EACH)
         if partitions:
             query = query.where(compactions.c.partition_name.in_(partitions))
         if after is not None:

@@ -198,15 +198,11 @@ class Dependencies(Repository):
     """Queries on dependencies."""
 
     def is_used(self, table_id: int) -> bool:
-        """Returns whether tables or materialized views depend on this table (also dropped ones), or it has or stores an
-        index.
-        """
+        """Returns whether a table has dependents (also dropped ones), views or indexes, or stores an index."""
         return bool(_IS_USED.rows(self._connection, table_id=table_id)[0][0])
 
     def upwards(self, table_ids: Sequence[int], *, transitive: bool = False) -> list[TableEdge]:
-        """Returns the bases of tables: the nearest first, the bases of one table in the order in which they were
-        added.
-        """
+        """Returns the bases of tables, the nearest first. The bases of one table are in the order of addition."""
         return self._table_edges(_UP, table_ids, transitive=transitive)
 
     def downwards(self, table_ids: Sequence[int], *, transitive: bool = False) -> list[TableEdge]:
@@ -238,18 +234,14 @@ class Dependencies(Repository):
         )
 
     def remove_unused_bases(self, base_ids: Sequence[int]) -> list[int]:
-        """Deletes dependencies on these tables that no partition has any more; returns the ids of the dependent
-        tables.
-        """
+        """Deletes dependencies on tables that no partition has any more. Returns ids of the dependent tables."""
         query = text(f"""
             DELETE FROM table_dependencies AS d WHERE base_id = ANY(:ids) AND NOT {_USED} RETURNING dependent_id
         """)  # noqa: S608 - only constants of this module
         return list(self._connection.execute(query, {"ids": list(base_ids)}).scalars())
 
     def publish(self, dependent: TableRef, base_id: int, partition_ids: Sequence[int]) -> None:
-        """Makes partitions depend on the base partitions that start with their values, in the present versions of
-        these.
-        """
+        """Makes partitions depend on the present versions of the base partitions that start with their values."""
         values = {"dependent_id": dependent.id, "base_id": base_id, "ids": list(partition_ids)}
         self._connection.execute(
             text("""
@@ -277,9 +269,7 @@ class Dependencies(Repository):
         return {row[0]: row[1] for row in self._connection.execute(query, {"ids": list(partition_ids)})}
 
     def lock(self, dependent_ids: Sequence[int]) -> None:
-        """Locks dependent tables, by ascending id: others cannot change their dependencies or texts until the
-        transaction ends.
-        """
+        """Locks dependent tables, by ascending id, against changes of their dependencies or texts."""
         query = text("SELECT id FROM tables WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE")
         self._connection.execute(query, {"ids": list(dependent_ids)})
 

@@ -71,5 +71,5 @@ class DependencyOverview(Repository):
         Only tables of the scope have names; hidden dependents are left out, `hidden` stands for hidden bases.
         """
         values = {"table": table, "hidden": hidden, **scope.parameters}
-        statement = text(_OVERVIEW.format(seen=scope.tables))
-        return dict(self._connection.execute(statement, values).mappings().one())
+        (overview,) = self._dicts(text(_OVERVIEW.format(seen=scope.tables)), values)
+        return overview

@@ -171,9 +171,7 @@ class Drops(Repository):
         return list(self._connection.execute(statements.NAMES, {"drop_id": drop_id, "beginning": beginning}).scalars())
 
     def find_taken_name(self, drop_id: int, table_id: int, names: Sequence[str] | None) -> str | None:
-        """Returns the first partition name of a drop (or of `names`) that an existing partition has; None if there is
-        none.
-        """
+        """Returns the first partition name of a drop (or of `names`) that an existing partition has, or None."""
         values = {"drop_id": drop_id, "table_id": table_id, "names": None if names is None else array_literal(names)}
         name: str | None = self._connection.execute(statements.FIND_TAKEN, values).scalar()
         return name

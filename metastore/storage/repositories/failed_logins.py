@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import NamedTuple
 
 from sqlalchemy import delete, func, select, text
 
+from metastore.storage.postgres.clock import ago, now
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.access import failed_logins
 
@@ -30,7 +32,7 @@ class FailedLogins(Repository):
 
     def read(self, keys: Sequence[str]) -> dict[str, FailedLogin]:
         """Returns the failures by key."""
-        age = func.extract("epoch", func.clock_timestamp() - failed_logins.c.last_at)
+        age = func.extract("epoch", now() - failed_logins.c.last_at)
         query = select(failed_logins.c.key, failed_logins.c.count, age).where(failed_logins.c.key.in_(list(keys)))
         return {key: FailedLogin(count, float(seconds)) for key, count, seconds in self._connection.execute(query)}
 
@@ -44,5 +46,5 @@ class FailedLogins(Repository):
 
     def delete_older(self, seconds: float) -> None:
         """Deletes keys whose last failure is older."""
-        old = failed_logins.c.last_at < func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+        old = failed_logins.c.last_at < ago(timedelta(seconds=seconds))
         self._connection.execute(delete(failed_logins).where(old))

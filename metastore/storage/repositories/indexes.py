@@ -66,9 +66,7 @@ class Indexes(Repository):
         return [IndexRef(name, TableName(*names[:3]), TableName(*names[3:6]), names[6]) for name, *names in rows]
 
     def insert(self, table_id: int, index_table_id: int, index: Index) -> None:
-        """Adds an index. It replaces one of the same name whose storing table was dropped. Raises
-        AlreadyExistsError.
-        """
+        """Adds an index. It replaces one whose storing table was dropped. Raises AlreadyExistsError."""
         dropped = select(tables.c.id).where(tables.c.database_id.is_(None))
         self._connection.execute(
             delete(table_indexes).where(

@@ -79,9 +79,7 @@ class IssuedTokens(Repository):
         return {bytes(identifier) for identifier in self._connection.execute(query).scalars()}
 
     def renew(self, identifier: bytes, seconds: float) -> int:
-        """Extends a token by `seconds` from now, at most to its latest expiry. Returns the new expiry in ms since
-        1970.
-        """
+        """Extends a token by `seconds`, at most to its latest expiry. Returns the expiry in ms since 1970."""
         table = issued_tokens.c
         end = func.least(func.now() + func.make_interval(0, 0, 0, 0, 0, 0, seconds), table.latest_at)
         statement = update(issued_tokens).where(table.identifier == identifier).values(expires_at=end)

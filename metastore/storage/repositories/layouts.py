@@ -36,4 +36,4 @@ class Layouts(Repository):
         `skewed`: pairs of a value and its location.
         """
         query = _LAYOUTS if partitioned else _OF_TABLE
-        return [dict(row) for row in self._connection.execute(query, {"table": table, "limit": limit}).mappings()]
+        return self._dicts(query, {"table": table, "limit": limit})

@@ -181,9 +181,7 @@ class Locks(Repository):
         return self._renew(lock, timeout, {})
 
     def set_blocker(self, lock: int, blocker: Blocker | None, timeout: timedelta) -> bool:
-        """Grants a waiting lock, or records the lock that blocks it. Counts as a heartbeat, with the same result as
-        `renew`.
-        """
+        """Grants a waiting lock, or records its blocker. This is also a heartbeat, with the result of `renew`."""
         return self._renew(
             lock,
             timeout,
@@ -218,9 +216,7 @@ class Locks(Repository):
         return expired
 
     def list_alive(self, timeout: timedelta, **wanted: Any) -> list[LockEntry]:
-        """Returns the locks with a recent heartbeat. `wanted`: values of columns of `locks` or `lock_components`, None
-        for any.
-        """
+        """Returns the locks with a recent heartbeat. `wanted`: values of columns; None for any."""
         columns = {**locks.c, **lock_components.c}
         heartbeat_at = transactions.c.heartbeat_at
         query = (
@@ -250,9 +246,7 @@ def _alive(timeout: timedelta) -> ColumnElement[bool]:
 
 
 def _neighbourhood(requested: Iterable[Component]) -> tuple[list[str], list[str], list[str | None]]:
-    """Returns parallel lists of catalogs, databases and tables to look at; None instead of a table for all of its
-    database.
-    """
+    """Returns parallel lists of catalogs, databases and tables; no table stands for a whole database."""
     by_database: dict[tuple[str, str], set[str | None]] = {}
     for component in requested:
         by_database.setdefault((component.catalog, component.database), set()).add(component.table)

@@ -45,9 +45,7 @@ _NAMES = """
 
 
 class PartitionNames(Repository):
-    """Queries on partition names. Cached names are used if the state of the list has not changed, which one query
-    checks.
-    """
+    """Queries on partition names. One query checks whether cached names are current."""
 
     def all(self, table: TableName) -> EncodedTexts | None:
         """Returns all escaped names, ascending; None for an unknown table."""

@@ -31,9 +31,7 @@ class PartitionValues(Repository):
     """Queries on the partitions of one table. Condition None means all. Keys are ordered by their types."""
 
     def state(self, table: TableRef) -> str:
-        """Returns a text that changes whenever the table's list of partitions changes; empty before the first
-        change.
-        """
+        """Returns a text that changes with the table's list of partitions; empty before the first change."""
         rows = rows_of(
             self._connection, Sql("SELECT state::text FROM partition_lists WHERE table_id = %s", (table.id,))
         )
@@ -85,9 +83,7 @@ class PartitionValues(Repository):
         order: Order,
         limit: int | None,
     ) -> list[list[str]]:
-        """Returns the distinct rows of `rows`. If keys outside of the rows determine the order, their minimum or
-        maximum counts.
-        """
+        """Returns distinct rows. They are sorted by the minimum (descending: maximum) of keys that they lack."""
         columns = ", ".join(map(str, range(1, len(positions) + 1)))
         order_columns = [
             f"max(keys[{position + 1}]) DESC" if descending else f"min(keys[{position + 1}])"

@@ -145,9 +145,7 @@ def _query(select: str, chosen: Condition, end: str = "", values: Sequence[Any] 
 
 
 def _chosen(table: TableRef, condition: Condition | None, limit: int | None = None) -> Condition:
-    """Returns the condition for the partitions of a table that satisfy `condition`, the first `limit` of them by
-    name.
-    """
+    """Returns the condition for the table's partitions that satisfy `condition`, the first `limit` by name."""
     chosen = all_of([Sql("partitions.table_id = %s", (table.id,)), condition])
     if limit is None:
         return chosen

@@ -121,9 +121,7 @@ class Privileges(Repository):
     """Queries on privileges."""
 
     def tables(self, names: Sequence[tuple[str, str | None, str | None]]) -> list[TableIds | None]:
-        """Returns ids by (catalog, database, table), in order: None for a missing database, no table id for a missing
-        table.
-        """
+        """Returns the ids of each (catalog, database, table). A missing database gives None."""
         catalog, database, name = zip(*names, strict=True)
         parameters = {"catalog": list(catalog), "database": list(database), "name": list(name)}
         return [
@@ -147,9 +145,7 @@ class Privileges(Repository):
         return [(row.id, bool(row.grant_option)) for row in self._connection.execute(_FIND, _arrays(grants))]
 
     def granted_by(self, authorizer: str | None, target: Target) -> list[StoredGrant]:
-        """Returns and locks all grants by one authorizer on the target; a column target without a name means any
-        column.
-        """
+        """Locks and returns the grants of an authorizer on the target. A column without a name means any."""
         query = select(privileges).where(_on(target), privileges.c.authorizer.is_not_distinct_from(authorizer))
         return [StoredGrant(row.id, _grant(row)) for row in self._connection.execute(query.with_for_update())]
 
@@ -237,9 +233,7 @@ def _within(target: Target) -> Any:
 
 
 def _on(target: Target) -> Any:
-    """Returns the condition for exactly the target, on the columns of the unique index. A column without a name is
-    any.
-    """
+    """Returns the condition for exactly the target, for the unique index. A column without a name is any."""
     condition = (
         (privileges.c.object_type == target.kind)
         & (func.coalesce(privileges.c.database_id, literal(0, BigInteger)) == (target.database_id or 0))

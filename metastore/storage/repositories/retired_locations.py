@@ -29,9 +29,7 @@ class RetiredLocation(NamedTuple):
 
 
 class ScheduledRemoval(NamedTuple):
-    """How the journal is to clean a replaced location: the reason of the operation, and the paths if not all of it
-    goes.
-    """
+    """The removal of a replaced location. `paths`: empty to remove all of it."""
 
     retired: RetiredLocation
     reason: str
@@ -89,9 +87,7 @@ class RetiredLocations(Repository):
         query_id: str,
         drop_id: int | None = None,
     ) -> None:
-        """Adds replaced locations. Their grace time starts now, also for known ones. `drop_id`: the drop that can
-        restore them.
-        """
+        """Adds replaced locations, or restarts their grace time. `drop_id`: the drop that can restore them."""
         if locations:
             values = {"table_id": table_id, "root": root, "locations": list(locations)}
             self._connection.execute(_ADD, values | {"reason": reason, "query_id": query_id, "drop_id": drop_id})

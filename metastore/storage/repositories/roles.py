@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlalchemy import Select, delete, insert, literal, or_, select, text, update
 
+from metastore.domain.privileges import PUBLIC
+from metastore.storage.mapping.privileges import role_grant_row
 from metastore.storage.postgres.arrays import is_text_among
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.access import role_grants, roles
 from thrift_idl.gen.hive_metastore.ttypes import PrincipalType, Role, RolePrincipalGrant
-
-PUBLIC = "public"
 
 
 class Roles(Repository):
@@ -52,16 +52,7 @@ class Roles(Repository):
 
     def grant(self, grant: RolePrincipalGrant) -> None:
         """Adds a member. Raises AlreadyExistsError; NotFoundError for the role."""
-        row = {
-            "role": grant.roleName,
-            "principal_type": grant.principalType,
-            "principal": grant.principalName,
-            "grantor": grant.grantorName,
-            "grantor_type": grant.grantorPrincipalType,
-            "grant_option": grant.grantOption,
-            "grant_time": grant.grantTime,
-        }
-        self._connection.execute(insert(role_grants).values(row))
+        self._connection.execute(insert(role_grants).values(role_grant_row(grant)))
 
     def revoke(self, role: str, principal: str, kind: int) -> None:
         self._connection.execute(delete(role_grants).where(role_grants.c.role == role, _to(principal, kind)))

@@ -25,9 +25,7 @@ _SELECT: Final = text("""
 
 
 class RuntimeStatistic(NamedTuple):
-    """Statistics that HiveServer2 sent: encoded, with their time in seconds since 1970. `weight`: the number of
-    operators.
-    """
+    """Encoded statistics. `created`: seconds since 1970. `weight`: the number of operators."""
 
     created: int
     weight: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
 
 from metastore.domain.names import DatabaseName
 from metastore.domain.privileges import CallerGrants
@@ -164,7 +164,7 @@ class Search(Repository):
         )
         names = _FEW_NAMES.format(seen=scope.tables) if scope.is_small else "tables"
         query = _FOUND.format(seen=scope.tables, narrowed=scope.narrowed, by_columns=by_columns, names=names)
-        return self._rows(text(query), {**values, **scope.parameters})
+        return self._dicts(text(query), {**values, **scope.parameters})
 
     def databases(self, catalog: str, after: str, limit: int, scope: Scope) -> list[dict[str, Any]]:
         """Lists visible databases after one, with the number of their visible tables."""
@@ -173,19 +173,14 @@ class Search(Repository):
         if scope.is_ruled:
             count = _COUNT_RULED.format(seen=scope.tables)
         query = _DATABASES.format(count=count, visible=scope.databases)
-        return self._rows(text(query), {**values, **scope.parameters})
+        return self._dicts(text(query), {**values, **scope.parameters})
 
     def tables_of(self, database: DatabaseName, after: str, limit: int, scope: Scope) -> list[dict[str, Any]] | None:
         """Lists the visible tables of a database after one; None for an unknown or hidden database."""
         values = {"catalog": database.catalog, "database": database.name, "after": after, "limit": limit}
-        rows = self._rows(
-            text(_TABLES.format(seen=scope.tables, narrowed=scope.narrowed, visible=scope.databases)),
-            {**values, **scope.parameters},
-        )
+        query = _TABLES.format(seen=scope.tables, narrowed=scope.narrowed, visible=scope.databases)
+        rows = self._dicts(text(query), {**values, **scope.parameters})
         return [row for row in rows if row["table"] is not None] if rows else None
-
-    def _rows(self, query: TextClause, values: dict[str, Any]) -> list[dict[str, Any]]:
-        return [dict(row) for row in self._connection.execute(query, values).mappings()]
 
 
 def word_query(query: str) -> str:

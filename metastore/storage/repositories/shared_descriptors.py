@@ -72,9 +72,7 @@ class SharedDescriptors(Repository):
         ]
 
     def retire(self, kind: str, ids: Sequence[int]) -> None:
-        """Retires rows: from the commit on, no query finds them. Rows that another transaction has locked are
-        skipped.
-        """
+        """Retires rows that no other transaction has locked: after the commit, no query finds them."""
         table, _ = _SHARED[kind]
         free = select(table.c.id).where(is_among(table.c.id, ids), ~_retired(table)).order_by(table.c.id)
         longer = table.c.digest.op("||")(func.int8send(table.c.id))

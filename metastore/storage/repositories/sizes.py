@@ -179,15 +179,12 @@ class Sizes(Repository):
         """Returns the tables of a scope with the greatest figures. `order`: one of ORDERS."""
         fence = "AND s.table_id = ANY (cast(:few AS bigint[])) OFFSET 0" if scope.is_small else ""
         query = text(_TOP.format(order=order, seen=scope.tables, fence=fence))
-        rows = self._connection.execute(query, {"limit": limit, **scope.parameters})
-        return [dict(row) for row in rows.mappings()]
+        return self._dicts(query, {"limit": limit, **scope.parameters})
 
     def of_table(self, table: int, limit: int) -> list[dict[str, Any]]:
         """Returns the states of a table, the oldest first, at most `limit` of the newest."""
-        rows = self._connection.execute(_OF_TABLE, {"table": table, "limit": limit})
-        return [dict(row) for row in rows.mappings()]
+        return self._dicts(_OF_TABLE, {"table": table, "limit": limit})
 
     def of_catalog(self, limit: int) -> list[dict[str, Any]]:
         """Returns the last state of each day, the oldest first, at most `limit` of the newest."""
-        rows = self._connection.execute(_OF_CATALOG, {"limit": limit})
-        return [dict(row) for row in rows.mappings()]
+        return self._dicts(_OF_CATALOG, {"limit": limit})

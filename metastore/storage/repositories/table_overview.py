@@ -72,7 +72,7 @@ class TableOverview(Repository):
         """
         named = {"catalog": name.catalog, "database": name.database, "name": name.name}
         values = {"table": table, **named, "created": created, **scope.parameters}
-        overview = dict(self._connection.execute(text(_OVERVIEW.format(seen=scope.tables)), values).mappings().one())
+        (overview,) = self._dicts(text(_OVERVIEW.format(seen=scope.tables)), values)
         return {**overview, "analyzed": [_decoded(row) for row in overview["analyzed"] or ()]}
 
 

@@ -12,7 +12,7 @@ from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.transactions import ABORTED, COMMITTED, CONFLICTING, Operation
 from metastore.storage.postgres.arrays import is_among
 from metastore.storage.queries.repository import Repository
-from metastore.storage.queries.table_keys import named, of_database, of_table
+from metastore.storage.queries.table_keys import named, named_arrays, of_database, of_table
 from metastore.storage.schema.transactions import (
     lock_components,
     locks,
@@ -68,10 +68,8 @@ class TransactionWrites(Repository):
         if not components:
             return
         arrays = {
+            **named_arrays(component.table for component in components),
             "transaction": transaction,
-            "catalogs": [component.table.catalog for component in components],
-            "databases": [component.table.database for component in components],
-            "tables": [component.table.name for component in components],
             "partitions": [component.partition or _WHOLE for component in components],
             "operations": [int(component.operation) for component in components],
         }
@@ -124,9 +122,7 @@ class TransactionWrites(Repository):
         return Conflict(*row) if row else None
 
     def latest_conflict(self, transaction: int) -> int | None:
-        """Returns the last committed concurrent transaction that updated an object which this one may update; None if
-        there is none.
-        """
+        """Returns the last concurrent, committed transaction that updated an object of this one, or None."""
         within = or_(_own.c.partition_name == _WHOLE, _own.c.partition_name == _other.c.partition_name)
         query = _overlapping(transaction, within, func.max(_other.c.transaction_id))
         return self._connection.execute(query).scalar()
@@ -144,9 +140,7 @@ class TransactionWrites(Repository):
 
 
 def _overlapping(transaction: int, partitions: ColumnElement[bool], *columns: Any) -> Select[Any]:
-    """Selects pairs of updates of one object: by this transaction, and by one that committed while this one was
-    open.
-    """
+    """Selects pairs of updates of one object: by this transaction, and by one that has committed since."""
     pairs = _own.join(_other, _SAME_TABLE & partitions).join(transactions, transactions.c.id == _other.c.transaction_id)
     return (
         select(*columns)

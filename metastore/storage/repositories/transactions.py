@@ -31,9 +31,7 @@ class StoredTransaction(NamedTuple):
 
 
 class State(NamedTuple):
-    """State and type of a transaction. One without a recent heartbeat counts as aborted, even before its row says
-    so.
-    """
+    """State and type of a transaction. It counts as aborted as soon as its heartbeat is late."""
 
     state: str
     type: int
@@ -57,9 +55,7 @@ class Transactions(Repository):
     """Queries on transactions. `timeout`: how long one lives without a heartbeat."""
 
     def count(self, new: int = 0) -> int:
-        """Reserves `new` ids, and returns the last id. Locks the counter: no other transaction is opened or committed
-        meanwhile.
-        """
+        """Reserves `new` ids, and returns the last id. Until the end, no other transaction opens or commits."""
         row = insert(transaction_counter).values(id=_COUNTER, last=new)
         last = {"last": transaction_counter.c.last + new}
         statement = row.on_conflict_do_update(index_elements=["id"], set_=last).returning(transaction_counter.c.last)
@@ -100,9 +96,7 @@ class Transactions(Repository):
         return (rows[0].last if rows else 0), [StoredTransaction._make(row[1:]) for row in rows if row.id is not None]
 
     def lock(self, ids: Sequence[int], timeout: timedelta) -> dict[int, State]:
-        """Locks transactions, by ascending id, and returns the states of those that exist: others cannot end them
-        meanwhile.
-        """
+        """Locks transactions, by ascending id, so that others cannot end them. Returns the states by id."""
         query = select(transactions.c.id, _state(timeout), transactions.c.type).where(_among(ids))
         rows = self._connection.execute(query.order_by(transactions.c.id).with_for_update())
         return {row[0]: State(*row[1:]) for row in rows}
@@ -131,9 +125,7 @@ class Transactions(Repository):
         return {row[0]: row[1] for row in self._connection.execute(query)}
 
     def commit(self, transaction: int, commit_id: int | None) -> None:
-        """Commits a transaction. `commit_id`: the last id given out so far, None for a transaction that wrote
-        nothing.
-        """
+        """Commits a transaction. `commit_id`: the last id given out; None if the transaction wrote nothing."""
         ended = {"state": COMMITTED, "commit_id": commit_id, "ended_at": now()}
         self._connection.execute(update(transactions).where(transactions.c.id == transaction).values(ended))
 
@@ -158,9 +150,7 @@ class Transactions(Repository):
         self._connection.execute(delete(transactions).where(ended_long_ago, needless))
 
     def _abort(self, chosen: ColumnElement[bool]) -> list[int]:
-        """Locks by ascending id before it aborts, so that two servers that abort the same transactions do not
-        deadlock.
-        """
+        """Locks by ascending id before it aborts, so that two servers do not deadlock."""
         query = select(transactions.c.id).where(chosen).order_by(transactions.c.id).with_for_update()
         ids = list(self._connection.execute(query).scalars())
         if ids:

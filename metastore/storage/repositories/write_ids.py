@@ -12,7 +12,7 @@ from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.transactions import WriteId
 from metastore.storage.postgres.arrays import is_among
 from metastore.storage.queries.repository import Repository
-from metastore.storage.queries.table_keys import named, of_database, of_table
+from metastore.storage.queries.table_keys import named, named_arrays, of_database, of_table
 from metastore.storage.schema.transactions import write_id_counters, write_ids
 
 
@@ -47,9 +47,7 @@ class WriteIds(Repository):
     """Queries on write ids."""
 
     def count(self, table: TableName, new: int) -> int:
-        """Reserves `new` write ids of the table, and returns the last one. Locks the table's counter until the
-        transaction ends.
-        """
+        """Reserves `new` write ids, and returns the last one. Locks the counter until the transaction ends."""
         row = insert(write_id_counters).values(**named(table), last=new)
         last = {"last": write_id_counters.c.last + new}
         statement = row.on_conflict_do_update(index_elements=list(named(table)), set_=last)
@@ -91,11 +89,7 @@ class WriteIds(Repository):
     def of_tables(self, tables: Sequence[TableName]) -> dict[TableName, TableWrites]:
         """Returns the write ids of each table (2 statements)."""
         wanted = list(dict.fromkeys(tables))
-        arrays: dict[str, Any] = {
-            "catalogs": [table.catalog for table in wanted],
-            "databases": [table.database for table in wanted],
-            "tables": [table.name for table in wanted],
-        }
+        arrays = named_arrays(wanted)
         known: dict[TableName, list[WriteId]] = {table: [] for table in wanted}
         # Counters first: an id that is given out between the two statements is above the counter, and so not visible.
         last = {TableName(*row[:3]): row[3] for row in self._connection.execute(_LAST, arrays)}

@@ -123,9 +123,7 @@ class Writes(Repository):
         return set(self._connection.execute(query).scalars())
 
     def one_claim_at_a_time(self) -> None:
-        """Serialises claims of locations until the transaction ends: of two for one location, the second sees the
-        first.
-        """
+        """Serialises claims of locations until the transaction ends, so that a claim sees earlier ones."""
         self._connection.execute(_ONE_CLAIM_AT_A_TIME)
 
     def owned(self, query_id: str) -> set[str]:
@@ -152,9 +150,7 @@ class Writes(Repository):
         self._connection.execute(_ADD_RENAMES, {"query_id": query_id, **_columns(renames)})
 
     def move(self, table_id: int, source: str, target: str) -> None:
-        """Updates the locations of a table's writes after a directory was renamed. Writers may still use the old
-        location.
-        """
+        """Updates the locations of writes after a rename. Writers may continue to use the old location."""
         for statement in _MOVE:
             self._connection.execute(statement, {"table_id": table_id, "source": source, "target": target})
 

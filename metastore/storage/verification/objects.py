@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -109,14 +109,6 @@ def _part(row: Any) -> str:
     return f"{row.table}/{row.partition}" if row.partition else str(row.table)
 
 
-def _type(row: Any) -> dict[str, Any]:
-    return _without_bytes(type_row(decode_strictly(Type, closed_fields(row.encoded))))
-
-
-def _statistics(row: Any) -> dict[str, Any]:
-    return _without_bytes(statistics_row(decode_strictly(ColumnStatisticsObj, closed_fields(row.encoded))))
-
-
 def _constraint(row: Any) -> dict[str, Any]:
     if row.kind not in _CONSTRAINTS:
         raise ValueError(f"unknown kind of constraint: {row.kind}")
@@ -124,8 +116,9 @@ def _constraint(row: Any) -> dict[str, Any]:
     return _without_bytes(constraint_row(NamedConstraint(constraint, row.position, row.parent_table_id)))
 
 
-def _index(row: Any) -> dict[str, Any]:
-    return _without_bytes(index_row(decode_strictly(Index, closed_fields(row.encoded))))
+def _decoded(struct: type[Any], to_row: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
+    """Returns the function that decodes a row's bytes, and converts the struct to columns."""
+    return lambda row: _without_bytes(to_row(decode_strictly(struct, closed_fields(row.encoded))))
 
 
 OBJECTS: Final = (
@@ -166,7 +159,7 @@ OBJECTS: Final = (
             )
         ),
         lambda row: f"{row.catalog}.{row.database}.{_part(row)} {row.column_name} ({row.engine})",
-        _statistics,
+        _decoded(ColumnStatisticsObj, statistics_row),
     ),
     Kind(
         "table_constraints",
@@ -182,7 +175,7 @@ OBJECTS: Final = (
             _TABLES.join(table_indexes, table_indexes.c.table_id == tables.c.id)
         ),
         lambda row: f"{row.catalog}.{row.database}.{row.table} {row.name}",
-        _index,
+        _decoded(Index, index_row),
     ),
     Kind(
         "functions",
@@ -190,5 +183,5 @@ OBJECTS: Final = (
         lambda row: f"{row.catalog}.{row.database}.{row.name}",
         _function,
     ),
-    Kind("types", select(types), lambda row: row.name, _type),
+    Kind("types", select(types), lambda row: row.name, _decoded(Type, type_row)),
 )
