@@ -17,7 +17,7 @@ from metastore.storage.postgres import backup
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.queries.repository import Session
-from metastore.storage.repositories.lineage import Lineages
+from metastore.storage.repositories.lineage import BACKUP, Lineages
 from metastore.storage.verification.completeness import incompleteness
 from metastore.storage.verification.verify import verify
 from migrations import runner
@@ -128,7 +128,7 @@ def _mark_restored(settings: Settings, url: str) -> None:
     engine = make_engine(settings, url)
     try:
         with engine.begin() as connection:
-            Lineages(Session(connection)).mark_restored()
+            Lineages(Session(connection)).mark(BACKUP)
     finally:
         engine.dispose()
 

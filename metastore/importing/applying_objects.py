@@ -36,7 +36,7 @@ def statistics(work: UnitOfWork, target: Target, batch: Sequence[SourceStatistic
     alive = target.alive(work, {one.table for one in batch})
     known = [one for one in batch if (table := target.tables.get(one.table)) and table.id in alive]
     names = [(target.tables[one.table].id, one.partition) for one in known if one.partition is not None]
-    ids = work.bulk_load.partition_ids(names)
+    ids = work.partitions.ids_by_name(names)
     new = []
     for one in known:
         table_id = target.tables[one.table].id
@@ -119,7 +119,8 @@ def privileges(work: UnitOfWork, target: Target, batch: Sequence[HiveObjectPrivi
         rows.append(_row(one) | owners)
         of_partition = table and ref.partValues and len(ref.partValues) == len(table.keys)
         partitions.append((table.id, value_path(table.keys, ref.partValues)) if table and of_partition else None)
-    ids = work.bulk_load.partition_ids([partition for partition in partitions if partition])
+    existing = [partition for partition in partitions if partition]
+    ids = work.partitions.ids_by_name(existing)
     known = [
         row | {"partition_id": ids[partition] if partition else None}
         for row, partition in zip(rows, partitions, strict=True)
@@ -155,7 +156,7 @@ def transactions(work: UnitOfWork, target: Target, batch: Sequence[TransactionSt
         unfinished = list(state.unfinished)
         if not target.keeps_events:
             unfinished = [one for one in unfinished if one.write_ids]
-            last = work.transactions.count(len(unfinished))
+            last = work.transactions.reserve(len(unfinished))
             unfinished = [one._replace(id=last - place) for place, one in enumerate(unfinished)]
         work.bulk_objects.insert_transactions(
             [NewTransaction(one.id, ABORTED, one.type, one.user, one.host, one.write_ids) for one in unfinished]

@@ -49,7 +49,7 @@ from metastore.storage.repositories.imports import Imports
 from metastore.storage.repositories.indexes import Indexes
 from metastore.storage.repositories.issued_tokens import IssuedTokens
 from metastore.storage.repositories.layouts import Layouts
-from metastore.storage.repositories.lineage import Lineages
+from metastore.storage.repositories.lineage import LOST_COMMITS, Lineages
 from metastore.storage.repositories.locations import Locations
 from metastore.storage.repositories.locks import Locks
 from metastore.storage.repositories.lost_writes import LostWrites
@@ -196,7 +196,7 @@ class UnitOfWork(Session):
         self.recorded += events
 
     def commit(self) -> None:
-        """Commits, unless that was done. If the connection breaks meanwhile, looks up the outcome.
+        """Commits the transaction, unless it has ended. If the connection breaks meanwhile, looks up the outcome.
 
         Raises:
             ConnectionLostError: the connection broke and nothing was committed.
@@ -307,7 +307,7 @@ class Store:
         work.begin()
         if int(work.number) > latest:
             return
-        work.lineage.mark_lost_commits()
+        work.lineage.mark(LOST_COMMITS)
         work.commit()
         self._history.lost()
         work.begin()

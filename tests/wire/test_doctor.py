@@ -22,7 +22,7 @@ from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.queries.repository import Session
-from metastore.storage.repositories.lineage import Lineages
+from metastore.storage.repositories.lineage import BACKUP, Lineages
 from tests.fixtures.database import execute
 from tests.fixtures.installed_postgres import free_port
 from tests.fixtures.server import Server
@@ -137,7 +137,7 @@ def test_a_half_restored_database(
 def test_a_restored_database(doctor: Callable[..., tuple[int, str]], database_url: str) -> None:
     engine = make_engine(Settings(), database_url)
     with engine.begin() as connection:
-        Lineages(Session(connection)).mark_restored()
+        Lineages(Session(connection)).mark(BACKUP)
     engine.dispose()
     assert "run metastore db restored" in doctor(database_url)[1]
 

@@ -53,9 +53,9 @@ class Contents:
 
     def flush(self) -> None:
         """Stores everything that was collected."""
-        self._work.bulk_load.delete_named_partitions(self._gone)
+        self._work.bulk_load.delete_named_partitions(self._work.partitions.ids_by_name(self._gone))
         self._store_partitions()
-        self._work.bulk_changes.delete_statistics(self._outdated, self._work.bulk_load.partition_ids)
+        self._work.bulk_changes.delete_statistics(self._outdated, self._work.partitions.ids_by_name)
         if self._statistics:
             self._store(Stage.TABLE_STATISTICS, self._statistics)
         self._partitions, self._gone, self._statistics, self._outdated = [], [], [], []
@@ -66,7 +66,7 @@ class Contents:
 
     def _store_partitions(self) -> None:
         tables = self._target.tables
-        ids = self._work.bulk_load.partition_ids([(tables[one.table].id, one.name) for one in self._partitions])
+        ids = self._work.partitions.ids_by_name([(tables[one.table].id, one.name) for one in self._partitions])
         new, known = [], []
         for one in self._partitions:
             number = ids.get((tables[one.table].id, one.name))

@@ -255,7 +255,7 @@ class Follower:
         """Records from time to time, for monitoring, that this server has all changes. Without a log, rounds do so."""
         if self._lasting and state.position is not None and time.monotonic() - self._noted >= _NOTED:
             with self._store.transaction(audited=False) as work:
-                work.following.note(state.id, self._runner, Progress(state.position, None, state.position, 0.0))
+                work.following.record_delay(state.id, self._runner, Progress(state.position, None, state.position, 0.0))
             self._noted = time.monotonic()
 
     def _wait(self, state: ImportState, last: int) -> Step:
@@ -344,7 +344,7 @@ class Follower:
         progress = progress or Progress(state.position, state.event_digest)
         target = Target(state.id, Rewriting(state.options["rewrites"]), keeps_events=False)
         with self._store.transaction(audited=False) as work:
-            if not work.following.follow_to(state.id, self._runner, progress):
+            if not work.following.record_progress(state.id, self._runner, progress):
                 raise ConflictError(
                     "Another run or follower has taken over this import. This run has stored nothing since then"
                 )

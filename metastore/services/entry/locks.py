@@ -64,7 +64,7 @@ class LockService(LeasingService):
             stored = required(work.locks.find(lock, self._timeout), _missing(lock))
             blocking = None
             if not stored.granted:
-                work.locks.one_at_a_time(stored.components)
+                work.locks.serialise_requests(stored.components)
                 blocking = self._blocker(work, stored.components, stored.transaction, lock)
             if stored.transaction is not None:
                 renew(work, stored.transaction, self._timeout)
@@ -119,10 +119,10 @@ class LockService(LeasingService):
     def _one_at_a_time(self, work: UnitOfWork, components: Sequence[Component], user: str) -> None:
         """Serialises requests. Raises InvalidOperationError if the user has too many locks that have not expired."""
         room = self._per_user - len(components)
-        if room >= 0 and work.locks.one_at_a_time(components, user, self._per_user) <= room:
+        if room >= 0 and work.locks.serialise_requests(components, user, self._per_user) <= room:
             return
         expire_leases(work, self._timeout)
-        if room < 0 or work.locks.one_at_a_time(components, user, self._per_user) > room:
+        if room < 0 or work.locks.serialise_requests(components, user, self._per_user) > room:
             raise InvalidOperationError(
                 f"User {user} cannot lock {len(components)} more objects: the limit is {self._per_user} "
                 "(METASTORE_MAX_LOCKS). Release some locks."

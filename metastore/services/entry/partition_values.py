@@ -39,8 +39,8 @@ class PartitionValueService(Service):
                 raise NullArgumentError("The list of partition columns is empty")
             positions = [_position(reference, column) for column in columns]
             sorting = [(_position(reference, text), not ascending) for text in order or columns]
-            read = work.partition_values.distinct_rows if distinct else work.partition_values.rows
-            return read(reference, by_filter(reference, filter_text), positions, sorting, limit)
+            condition = by_filter(reference, filter_text)
+            return work.partition_values.rows(reference, condition, positions, sorting, limit, distinct=distinct)
 
     def kept(self, table: TableName, nodes: Sequence[PostfixNode], columns: Sequence[str]) -> tuple[EncodedTexts, str]:
         """Returns the values of partition columns, row by row, of the partitions that a scan with this predicate reads.

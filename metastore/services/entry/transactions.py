@@ -161,7 +161,7 @@ class TransactionService(LeasingService):
     def seed(self, first: int) -> None:
         """Sets the id of the next transaction. Raises InvalidInputError if it was used already, or is too large."""
         with self._store.transaction() as work:
-            last = work.transactions.count()
+            last = work.transactions.reserve()
             if not last < first <= LARGEST_SEED:
                 raise InvalidInputError(f"Invalid txnId seed {first}, the highWaterMark is {last}")
             work.transactions.seed(first - 1)
@@ -171,7 +171,7 @@ def _commit(work: UnitOfWork, transaction: int, kind: int, *, trust_locks: bool)
     if kind == TransactionType.READ_ONLY:
         commit_id = None
     else:
-        commit_id = work.transactions.count()
+        commit_id = work.transactions.reserve()
         conflict = work.transaction_writes.conflict(transaction, trust_locks=trust_locks)
         if conflict is not None:
             abort(work, [transaction])

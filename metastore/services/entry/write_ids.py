@@ -134,7 +134,7 @@ def _allocated(work: UnitOfWork, table: TableName, transactions: Sequence[int]) 
     fresh = [transaction for transaction in transactions if transaction not in {write.transaction for write in known}]
     if not fresh:
         return known
-    first = work.write_ids.count(table, len(fresh)) - len(fresh) + 1
+    first = work.write_ids.reserve(table, len(fresh)) - len(fresh) + 1
     new = [WriteId(number, first + offset) for offset, number in enumerate(fresh)]
     work.write_ids.insert(table, new)
     work.record(events.allocate_write_ids(table, new))

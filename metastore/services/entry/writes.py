@@ -92,7 +92,7 @@ def _register(
         return set()
     require_own(work, table_id, roots, query_id, [*requested, *others, *ends])
     if requested or renamed:
-        work.writes.one_claim_at_a_time()
+        work.writes.serialise_claims()
     granted = _granted(work, query_id, requested, roots[0])
     work.writes.add_locations(query_id, sorted(granted), owned=True)
     work.writes.add_locations(query_id, others, owned=False)

@@ -127,7 +127,7 @@ def found_targets(work: UnitOfWork, names: Sequence[ObjectName]) -> list[Target 
         return []
     tables = work.privileges.tables([(name.catalog, name.database, name.table) for name in names])
     keys = [_partition_key(name, ids) for name, ids in zip(names, tables, strict=True)]
-    partitions = work.privileges.partitions([key for key in keys if key]) if any(keys) else {}
+    partitions = work.partitions.ids_by_name([key for key in keys if key], lock=True)
     return [
         _target(name, ids, key and partitions.get(key), key is not None)
         for name, ids, key in zip(names, tables, keys, strict=True)

@@ -73,10 +73,10 @@ def client_program(name: str, need: Need) -> str:
 
 
 def has_tls(program: str) -> bool:
-    """Returns whether psql or pg_dump can encrypt connections. It is asked to do so, for an address that does not
-    exist.
+    """Returns whether psql or pg_dump can encrypt connections.
 
-    A libpq without TLS rejects the parameter sslmode before it looks at the address.
+    The program connects with TLS to an address that does not exist. A libpq without TLS rejects the parameter sslmode
+    before it looks at the address.
     """
     command = [program, "--no-password", f"--dbname={_PROBE}"]
     result = _output(command)

@@ -120,11 +120,11 @@ class Prepared:
 
     @property
     def recorded(self) -> str:
-        """Returns what logs and pages about slow calls show: PostgreSQL's statement, and the query that it runs."""
+        """The text for logs and for the page of slow calls: the EXECUTE statement and the query that it runs."""
         return f"{self.execute}: {self.unprepared}"
 
     def after(self, first: Prepared) -> Prepared:
-        """Returns one that runs `first` and then this, in one message. They share parameters by name."""
+        """Returns a statement that runs `first` and then this one, in one message. They share parameters by name."""
         both = copy(self)
         both.name = f"{first.name} {self.name}"
         both.parts = first.parts | self.parts

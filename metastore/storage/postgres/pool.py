@@ -121,7 +121,7 @@ class ConnectionPool:
         self._engine.dispose()
 
     def wrote(self) -> None:
-        """Records that the database accepts writes: the next time that it does not, calls wait again."""
+        """Records that the database accepts writes, which ends an outage of writes."""
         self._read_only.ended()
 
     def accepts_writes(self) -> bool:

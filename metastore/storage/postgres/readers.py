@@ -73,7 +73,7 @@ class Readers:
         return self._run(lambda cursor: _column(cursor, _READERS))
 
     def excess(self) -> str | None:
-        """Returns a right of readers beyond reading, with its fix, or None. PostgreSQL grants it to all roles."""
+        """Returns a right of readers that goes beyond reading, with the fix; None if they have none."""
         revokes = self._run(lambda cursor: _column(cursor, _REVOKES_OF_PUBLIC))
         if not revokes:
             return None

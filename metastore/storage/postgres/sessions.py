@@ -1,5 +1,4 @@
-"""The settings of each session, and how they are applied: with the connection, or through a pooler that may rule that
-out.
+"""The settings of each session, and how they are applied with and without a pooler.
 
 Without a pooler, the settings travel with the connection (the startup parameter `options`) and cost no statement. A
 pooler in session mode gets them in one statement for each connection. In transaction mode, the pooler may run each

@@ -39,7 +39,7 @@ _ON_TABLE: Final = "d.catalog LIKE r.catalog AND d.name LIKE r.database AND t.na
 _ON_DATABASE: Final = "d.catalog LIKE r.catalog AND d.name LIKE r.database AND r.name = '%'"
 
 RULED: Final = f"EXISTS (SELECT FROM {_RULES} WHERE {_ON_TABLE})"
-"""Tables to which a rule applies that grants something."""
+"""Tables to which a granting rule applies."""
 
 # Privileges before denies.
 _ABOVE: Final = """
@@ -113,7 +113,7 @@ def tables(granted: str) -> str:
 
 _ON_NAME: Final = "d.catalog LIKE r.catalog AND d.name LIKE r.database"
 GRANTED_WHOLE: Final = f"EXISTS (SELECT FROM {_RULES} WHERE {_ON_DATABASE})"
-"""Databases with a rule that grants something on all of their tables."""
+"""Databases to which a granting rule applies as a whole."""
 TOUCHED_NAMES: Final = f"""ARRAY(
     SELECT r.name FROM {_DENIES} WHERE {_ON_NAME}
     UNION ALL SELECT r.name FROM unnest(cast(:column_catalogs AS text[]), cast(:column_databases AS text[]),

@@ -16,8 +16,8 @@ WHOLE: Final = f"""(
     d.id = ANY (cast(:seen_databases AS bigint[])) OR d.catalog = ANY (cast(:seen_catalogs AS text[]))
     OR {OWNS_DATABASE}
 )"""
-"""Databases `d` whose objects are all visible to the caller: through grants on them or on their catalog, or as their
-owner. Without rules and privileges on columns, dropped objects are, too."""
+"""Databases `d` whose objects are all visible to the caller, who owns them or has grants on them or on their catalog. If
+no rules and no column privileges apply to the caller, dropped objects are visible, too."""
 
 OPEN: Final = f"({WHOLE} OR {IS_OF_PUBLIC})"
 """Databases `d` that the caller sees, regardless of their tables."""
@@ -57,10 +57,10 @@ _DATABASES: Final = f"(d.id = ANY (cast(:held_databases AS bigint[])) OR {OPEN} 
 _DATABASES_RULED: Final = rule_visibility.DATABASES.format(within=WITHIN)
 
 FEW: Final = 2000
-"""Up to so many visible tables are listed before a query: it then reads them by their ids. A query over all tables
-finds visible ones soon if they are more."""
+"""A query reads up to so many visible tables by their ids, which are listed first. If more tables are visible, a query
+over all tables finds some soon."""
 
-# Some tables are repeated.
+# The tables that a caller may see. Some are repeated.
 _CANDIDATES: Final = f"""
     SELECT t.id FROM databases AS d
     CROSS JOIN LATERAL (  -- OFFSET 0: only the tables of these databases are read

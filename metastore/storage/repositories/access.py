@@ -203,7 +203,7 @@ _VERSION_ALONE: Final = Prepared("version_of_privileges", select(privileges_vers
 class Access(Repository):
     """Queries for authorization. `grantees`: a caller's principals, as `CallerGrants.grantees` lists them.
 
-    Queries about an empty list run, too: an answer in which nothing is hidden must not cost less than a filtered one.
+    Queries about an empty list run, too: otherwise a reply without hidden objects would be faster than a filtered one.
     """
 
     def caller_grants(self, user: str | None, groups: Collection[str]) -> CallerGrants:
@@ -339,7 +339,7 @@ class Access(Repository):
         return granted
 
     def rules_that_differ(self, table: TableName, new: TableName) -> tuple[bool, bool]:
-        """Returns whether a deny of anybody applies to the first name only, and another rule to the second one only."""
+        """Returns whether a deny rule applies only to the first name, and whether a grant rule only to the second."""
         lost = gained = False
         for row in self._connection.execute(_RULES):
             pattern = parse_pattern(row.scope)
@@ -359,7 +359,7 @@ class Access(Repository):
         ordered = sorted(set(names))
         values = _named(ordered) | seeing(grants, tables=True)
         rows = self._connection.execute(_VISIBLE_TABLES, values)
-        return {ordered[number - 1]: made for number, made in rows}
+        return {ordered[number - 1]: created for number, created in rows}
 
     def seen_databases(self, names: Iterable[DatabaseName], grants: CallerGrants) -> set[DatabaseName]:
         """Returns the existing databases that the caller may see."""

@@ -23,9 +23,8 @@ from metastore.storage.mapping.databases import database_row
 from metastore.storage.mapping.descriptors import complete, shared_part
 from metastore.storage.mapping.partition_texts import GIVEN, KNOWN, PartitionTexts
 from metastore.storage.mapping.tables import table_row
-from metastore.storage.postgres.arrays import array_literal, is_among
+from metastore.storage.postgres.arrays import is_among
 from metastore.storage.postgres.copy_in import copy_rows, copy_text
-from metastore.storage.postgres.driver import run
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.access import privileges
 from metastore.storage.schema.catalog import databases, functions, skewed_locations, tables
@@ -83,7 +82,7 @@ class BulkLoad(Repository):
             row["create_time"], row["location"] = database.createTime or 0, database.locationUri or ""
             row["parameters"] = database.parameters or {}
             statement = insert(databases).values(row | {"catalog": database.catalogName, "version": 1})
-            changed = row | {"version": databases.c.version + 1}
+            changed = {column: statement.excluded[column] for column in row} | {"version": databases.c.version + 1}
             self._connection.execute(statement.on_conflict_do_update(index_elements=["catalog", "name"], set_=changed))
 
     def database_ids(self, names: Iterable[DatabaseName]) -> dict[DatabaseName, int]:
@@ -195,9 +194,9 @@ class BulkLoad(Repository):
         of_tables = select(partitions.c.id).where(is_among(partitions.c.table_id, table_ids))
         self._delete_partitions(table_ids, lambda column: column.in_(of_tables))
 
-    def delete_named_partitions(self, names: Sequence[tuple[int, str]]) -> None:
-        """Deletes the partitions that exist, by table id and name, with their dependent rows."""
-        if ids := self.partition_ids(names):
+    def delete_named_partitions(self, ids: Mapping[tuple[int, str], int]) -> None:
+        """Deletes these partitions, by table id and name, with their dependent rows."""
+        if ids:
             self._delete_partitions({table_id for table_id, _ in ids}, lambda column: is_among(column, ids.values()))
 
     def _delete_partitions(self, table_ids: Collection[int], chosen: Callable[[Any], ColumnElement[bool]]) -> None:
@@ -207,22 +206,6 @@ class BulkLoad(Repository):
             self._connection.execute(delete(table).where(owned))
         self._connection.execute(delete(partitions).where(chosen(partitions.c.id)))
         self._changed_lists.update(table_ids)
-
-    def partition_ids(self, names: Sequence[tuple[int, str]]) -> dict[tuple[int, str], int]:
-        """Returns the ids of partitions, by table id and name."""
-        if not names:
-            return {}
-        rows = run(
-            self._connection,
-            """
-            SELECT p.table_id, p.name, p.id
-            FROM unnest(cast(%(ids)s AS bigint[]), cast(%(names)s AS text[])) AS wanted(table_id, name)
-            JOIN partitions AS p ON p.table_id = wanted.table_id AND p.name = wanted.name
-            """,
-            ids=[number for number, _ in names],
-            names=array_literal([name for _, name in names]),
-        )
-        return {(table_id, name): number for table_id, name, number in rows}
 
     def totals(self, table_ids: Sequence[int]) -> dict[int, Totals]:
         """Returns sums over the partitions of tables, by table id."""

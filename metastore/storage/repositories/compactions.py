@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Row, delete, func, or_, select, text, update
+from sqlalchemy import Executable, delete, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.compactions import ABORTED, ACTIVE, ENDED, INITIATED, READY_FOR_CLEANING, SUCCEEDED, WORKING
@@ -86,10 +86,9 @@ class Compactions(Repository):
         """
         done = (compactions.c.state == READY_FOR_CLEANING) & (compactions.c.highest_write_id == highest_write_id)
         same = compactions.c.partition_name.is_not_distinct_from(partition)
-        query = select(compactions).where(
-            of_table(compactions, table), same, or_(compactions.c.state.in_(ACTIVE), done)
-        )
-        return _first(self._connection.execute(query.order_by(compactions.c.id).limit(1)).all())
+        active_or_done = or_(compactions.c.state.in_(ACTIVE), done)
+        query = select(compactions).where(of_table(compactions, table), same, active_or_done)
+        return self._first(query.order_by(compactions.c.id).limit(1))
 
     def take(self, pool: str | None, worker: str | None, version: str | None) -> StoredCompaction | None:
         """Assigns the oldest request to a worker. No request is assigned twice (SKIP LOCKED).
@@ -102,7 +101,7 @@ class Compactions(Repository):
         chosen = query.with_for_update(skip_locked=True).scalar_subquery()
         taken = {"state": WORKING, "worker": worker, "worker_version": version, "started_at": now()}
         statement = update(compactions).where(compactions.c.id == chosen).values(taken)
-        return _first(self._connection.execute(statement.returning(compactions)).all())
+        return self._first(statement.returning(compactions))
 
     def change(self, compaction: int, **values: Any) -> bool:
         """Updates columns of an unfinished compaction; False if there is none of this id."""
@@ -114,9 +113,7 @@ class Compactions(Repository):
         """Finishes a compaction, and returns it; None if it is finished already."""
         chosen = (compactions.c.id == compaction) & compactions.c.state.not_in(ENDED)
         ended: dict[str, Any] = {"state": state, "ended_at": now()} | ({"error": error} if error is not None else {})
-        return _first(
-            self._connection.execute(update(compactions).where(chosen).values(ended).returning(compactions)).all()
-        )
+        return self._first(update(compactions).where(chosen).values(ended).returning(compactions))
 
     def record(self, table: TableName, partition: str | None, kind: int, state: str, error: str | None) -> None:
         """Adds a finished compaction that was never requested."""
@@ -186,6 +183,6 @@ class Compactions(Repository):
     def forget_database(self, database: DatabaseName) -> None:
         self._connection.execute(delete(compactions).where(of_database(compactions, database)))
 
-
-def _first(rows: Sequence[Row[Any]]) -> StoredCompaction | None:
-    return StoredCompaction._make(rows[0]) if rows else None
+    def _first(self, query: Executable) -> StoredCompaction | None:
+        row = self._connection.execute(query).first()
+        return StoredCompaction._make(row) if row else None

@@ -1,4 +1,4 @@
-"""Open writes whose writers are dead: they are aborted, their files are removed, and then their rows are deleted."""
+"""Open writes of dead writers: they are aborted, their files are removed, and then their rows are deleted."""
 
 from __future__ import annotations
 

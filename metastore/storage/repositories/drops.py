@@ -94,8 +94,7 @@ class Drops(Repository):
         return number
 
     def purge(self, drop_id: int) -> None:
-        """Deletes a drop and everything that was kept for it (11 statements). Its files are due for removal from the
-        commit on.
+        """Deletes a drop and everything that was kept for it (10 statements). Cleaning may then remove its files.
 
         Also deletes the drops of partitions of the tables that it deletes.
         """

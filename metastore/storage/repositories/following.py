@@ -69,7 +69,7 @@ class Following(Repository):
         values = {"runner": runner, "current_at": since}
         return bool(self._connection.execute(update(imports).where(chosen).values(values)).rowcount)
 
-    def follow_to(self, number: int, runner: UUID, progress: Progress) -> bool:
+    def record_progress(self, number: int, runner: UUID, progress: Progress) -> bool:
         """Records the progress with this transaction, which keeps the import locked.
 
         False if another run or follower has taken the import over.
@@ -77,7 +77,7 @@ class Following(Repository):
         values: dict[str, Any] = {"position": progress.position, "event_digest": progress.digest, "seen_at": now()}
         return self._store(number, runner, progress, values)
 
-    def note(self, number: int, runner: UUID, progress: Progress) -> bool:
+    def record_delay(self, number: int, runner: UUID, progress: Progress) -> bool:
         """Records the delay of a follower whose position stays. False if another one has taken the import over."""
         return self._store(number, runner, progress, {})
 

@@ -15,7 +15,11 @@ from sqlalchemy.exc import DBAPIError
 
 from metastore.storage.queries.repository import Repository
 
-BACKUP, LOST_COMMITS = "true", "lost commits"
+BACKUP: Final = "true"
+"""The database was loaded from a backup."""
+LOST_COMMITS: Final = "lost commits"
+"""The database lacks commits that a server has acknowledged."""
+
 _EVENT_GAP: Final = 1_000_000
 """Number of event ids that a restore skips: more than a database can lose since the witness was last written."""
 
@@ -170,15 +174,8 @@ class Lineages(Repository):
         self._write(restarted)
         return restarted
 
-    def mark_restored(self) -> None:
-        """Records that this database was loaded from a backup."""
-        self._mark(BACKUP)
-
-    def mark_lost_commits(self) -> None:
-        """Records that this database lacks commits that a server has acknowledged."""
-        self._mark(LOST_COMMITS)
-
-    def _mark(self, reason: str) -> None:
+    def mark(self, reason: str) -> None:
+        """Records that this database does not continue its own history. `reason`: BACKUP or LOST_COMMITS."""
         self._connection.execute(_SET, {"name": "lineage.restored", "value": reason})
         self.note_problem()
         self._connection.execute(_SKIP_IDS, {"gap": _ID_GAP})

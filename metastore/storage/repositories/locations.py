@@ -90,19 +90,16 @@ class Locations(Repository):
 
     def referred(self, locations: Iterable[str]) -> Mapping[str, Use]:
         """Finds uses by databases, tables, partitions and skewed values of any table."""
-        pairs = [(name, spelling) for name in _canonical(locations) for spelling in paths.spellings(name)]
-        return self._read(_REFERRED, pairs)
+        return self._read(_REFERRED, _spelled(locations))
 
     def others(self, locations: Iterable[str], table_id: int, partition_ids: Sequence[int] | None) -> Mapping[str, Use]:
         """Finds uses by anything except this table with all of its partitions (None) or with these."""
-        pairs = [(name, spelling) for name in _canonical(locations) for spelling in paths.spellings(name)]
         own = number_array_literal(partition_ids or ())
-        return self._read(_OTHERS, pairs, table_id=table_id, whole=partition_ids is None, own=own)
+        return self._read(_OTHERS, _spelled(locations), table_id=table_id, whole=partition_ids is None, own=own)
 
     def own(self, locations: Iterable[str], table_id: int) -> Mapping[str, Use]:
         """Finds uses by the partitions and skewed values of this table."""
-        pairs = [(name, spelling) for name in _canonical(locations) for spelling in paths.spellings(name)]
-        return self._read(_OWN, pairs, table_id=table_id)
+        return self._read(_OWN, _spelled(locations), table_id=table_id)
 
     def written(self, locations: Iterable[str], query_id: str = "") -> Mapping[str, Use]:
         """Finds uses by open writes other than `query_id`, whether they own the location or share it."""
@@ -118,6 +115,11 @@ class Locations(Repository):
         locations, spellings = (array_literal(texts) for texts in zip(*pairs, strict=True))
         rows = query.rows(self._connection, locations=locations, spellings=spellings, **values)
         return {location: Use(itself, below) for location, itself, below in rows if itself or below}
+
+
+def _spelled(locations: Iterable[str]) -> list[tuple[str, str]]:
+    """Returns each canonical location with each of its spellings."""
+    return [(name, spelling) for name in _canonical(locations) for spelling in paths.spellings(name)]
 
 
 def _canonical(locations: Iterable[str]) -> list[str]:

@@ -115,7 +115,7 @@ _JOINED = locks.join(lock_components, lock_components.c.lock_id == locks.c.id)
 class Locks(Repository):
     """Queries on locks. `timeout`: how long a lock lives without a heartbeat of its own or of its transaction."""
 
-    def one_at_a_time(self, requested: Iterable[Component], user: str = "", limit: int = 0) -> int:
+    def serialise_requests(self, requested: Iterable[Component], user: str = "", limit: int = 0) -> int:
         """Serialises lock requests in these databases until the transaction ends.
 
         Of two conflicting requests the second then sees the first. Takes advisory locks in ascending order; databases

@@ -70,29 +70,15 @@ class PartitionValues(Repository):
         positions: Sequence[int],
         order: Order,
         limit: int | None,
+        *,
+        distinct: bool = False,
     ) -> list[list[str]]:
-        """Returns the values of the keys at these positions (from 0), one row for each partition."""
-        end = f"ORDER BY {', '.join([*_sorted(order), 'name'])}"
-        return self._read(_query(table, condition, _columns(positions), end, limit))
+        """Returns the values of the keys at these positions (from 0), one row for each partition.
 
-    def distinct_rows(
-        self,
-        table: TableRef,
-        condition: Condition | None,
-        positions: Sequence[int],
-        order: Order,
-        limit: int | None,
-    ) -> list[list[str]]:
-        """Returns distinct rows. They are sorted by the minimum (descending: maximum) of keys that they lack."""
-        columns = ", ".join(map(str, range(1, len(positions) + 1)))
-        order_columns = [
-            f"max(keys[{position + 1}]) DESC" if descending else f"min(keys[{position + 1}])"
-            for position, descending in order
-        ]
-        end = f"GROUP BY {columns} ORDER BY {', '.join([*order_columns, columns])}"
-        return self._read(_query(table, condition, _columns(positions), end, limit))
-
-    def _read(self, query: Sql) -> list[list[str]]:
+        `distinct`: each row once. Rows are sorted by the minimum (descending: maximum) of keys that they lack.
+        """
+        end = _grouped(len(positions), order) if distinct else f"ORDER BY {', '.join([*_sorted(order), 'name'])}"
+        query = _query(table, condition, _columns(positions), end, limit)
         return [list(row) for row in rows_of(self._connection, query)]
 
 
@@ -101,8 +87,18 @@ def _query(table: TableRef, condition: Condition | None, columns: str, end: str,
     return Sql(f"SELECT {columns} {_FROM} {chosen.text} {end} LIMIT %s", (*chosen.values, limit))
 
 
+def _grouped(columns: int, order: Order) -> str:
+    """Returns the end of a query for distinct rows of this many columns."""
+    numbers = ", ".join(map(str, range(1, columns + 1)))
+    keys = [
+        f"max(keys[{position + 1}]) DESC" if descending else f"min(keys[{position + 1}])"
+        for position, descending in order
+    ]
+    return f"GROUP BY {numbers} ORDER BY {', '.join([*keys, numbers])}"
+
+
 def _columns(positions: Sequence[int]) -> str:
-    """Returns the select list of the values. The empty value is shown by the default partition's name, as in names."""
+    """Returns the select list of the values. The empty value appears as the default partition, as in names."""
     return ", ".join(
         f"coalesce(nullif(partitions.\"values\"[{position + 1}], ''), '{DEFAULT_PARTITION}')" for position in positions
     )

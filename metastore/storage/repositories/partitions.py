@@ -28,6 +28,11 @@ _SCAN = f"""
            {", ".join(visible_columns("%s"))}
 """
 
+_IDS = """
+    SELECT p.table_id, p.name, p.id FROM unnest(cast(%s AS bigint[]), cast(%s AS text[])) AS wanted(table_id, name)
+    JOIN partitions AS p ON p.table_id = wanted.table_id AND p.name = wanted.name
+"""
+
 
 class Partitions(Repository):
     """Queries on the partitions of one table. Condition None means all. Partitions are ordered by name."""
@@ -114,6 +119,14 @@ class Partitions(Repository):
         """Lists ids, by ascending name."""
         query = _query("SELECT id", _chosen(table, condition, limit), "ORDER BY name")
         return [number for (number,) in rows_of(self._connection, query)]
+
+    def ids_by_name(self, names: Sequence[tuple[int, str]], *, lock: bool = False) -> dict[tuple[int, str], int]:
+        """Returns the ids of partitions of any tables, by table id and name. `lock`: keeps them from being dropped."""
+        if not names:
+            return {}
+        wanted = number_array_literal(table_id for table_id, _ in names), array_literal([name for _, name in names])
+        query = f"{_IDS} ORDER BY p.id FOR KEY SHARE OF p" if lock else _IDS
+        return {(table_id, name): number for table_id, name, number in rows_of(self._connection, Sql(query, wanted))}
 
     def count(self, table: TableRef, condition: Condition | None = None) -> int:
         ((count,),) = rows_of(self._connection, _query("SELECT count(*)", _chosen(table, condition)))

@@ -109,13 +109,6 @@ _TABLES = text("""
     ORDER BY wanted.number
 """)
 
-_PARTITIONS = text("""
-    SELECT p.table_id, p.name, p.id
-    FROM unnest(cast(:table_id AS bigint[]), cast(:name AS text[])) AS wanted(table_id, name)
-    JOIN partitions AS p ON p.table_id = wanted.table_id AND p.name = wanted.name
-    ORDER BY p.id FOR KEY SHARE OF p
-""")
-
 
 class Privileges(Repository):
     """Queries on privileges."""
@@ -130,11 +123,6 @@ class Privileges(Repository):
             else TableIds(row.database_id, row.table_id, tuple(key["name"] for key in row.partition_keys or ()))
             for row in self._connection.execute(_TABLES, parameters)
         ]
-
-    def partitions(self, names: Sequence[tuple[int, str]]) -> dict[tuple[int, str], int]:
-        """Returns the ids of existing partitions by (table id, name), and keeps the partitions from being dropped."""
-        parameters = {"table_id": [entry[0] for entry in names], "name": [entry[1] for entry in names]}
-        return {(row.table_id, row.name): row.id for row in self._connection.execute(_PARTITIONS, parameters)}
 
     def insert(self, grants: Sequence[Grant]) -> None:
         """Adds grants. Raises AlreadyExistsError if one exists or is given twice."""

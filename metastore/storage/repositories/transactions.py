@@ -54,8 +54,8 @@ _COUNTER = 1  # the id of the only row
 class Transactions(Repository):
     """Queries on transactions. `timeout`: how long one lives without a heartbeat."""
 
-    def count(self, new: int = 0) -> int:
-        """Reserves `new` ids, and returns the last id. Until the end, no other transaction opens or commits."""
+    def reserve(self, new: int = 0) -> int:
+        """Reserves `new` ids, and returns the last one. Locks the counter: no other transaction opens or commits."""
         row = insert(transaction_counter).values(id=_COUNTER, last=new)
         last = {"last": transaction_counter.c.last + new}
         statement = row.on_conflict_do_update(index_elements=["id"], set_=last).returning(transaction_counter.c.last)
@@ -68,7 +68,7 @@ class Transactions(Repository):
 
     def open(self, count: int, kind: int, user: str, host: str, agent: str) -> list[int]:
         """Opens transactions, and returns their ids, ascending."""
-        last = self.count(count)
+        last = self.reserve(count)
         ids = func.generate_series(last - count + 1, last)
         values = [*map(literal, (OPEN, kind, user, host, agent)), now(), now(), literal(0)]
         columns = [column.name for column in _LISTED]

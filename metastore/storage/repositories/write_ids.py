@@ -46,7 +46,7 @@ _KNOWN = text(f"""
 class WriteIds(Repository):
     """Queries on write ids."""
 
-    def count(self, table: TableName, new: int) -> int:
+    def reserve(self, table: TableName, new: int) -> int:
         """Reserves `new` write ids, and returns the last one. Locks the counter until the transaction ends."""
         row = insert(write_id_counters).values(**named(table), last=new)
         last = {"last": write_id_counters.c.last + new}

@@ -122,7 +122,7 @@ class Writes(Repository):
         query = select(columns.query_id).where(columns.table_id == table_id, columns.aborted_at.is_(None))
         return set(self._connection.execute(query).scalars())
 
-    def one_claim_at_a_time(self) -> None:
+    def serialise_claims(self) -> None:
         """Serialises claims of locations until the transaction ends, so that a claim sees earlier ones."""
         self._connection.execute(_ONE_CLAIM_AT_A_TIME)
 

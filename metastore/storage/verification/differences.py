@@ -31,9 +31,11 @@ class Difference(NamedTuple):
 class Kind:
     """The rows of one table with an encoded column.
 
-    `query` reads them, joined with related values under labels. `title` names a row in messages. `expected` decodes the
-    bytes and returns the expected values of columns and labels; it raises ValueError, AttributeError, TypeError or
-    MetastoreError if they cannot be decoded.
+    Attributes:
+        query: reads the rows, with labels for values of other tables.
+        title: names a row in messages.
+        expected: decodes the bytes to the expected values of columns and labels. Raises ValueError, AttributeError,
+            TypeError or MetastoreError for bytes that cannot be decoded.
     """
 
     name: str
