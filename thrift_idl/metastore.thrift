@@ -241,8 +241,8 @@ struct FileProblem {
   3: required string owner,                // the object that owns the directory
   4: required i64 files,                   // number of files in it
   5: required i64 bytes,
-  6: required bool mendable,               // repair can fix it
-  7: required bool mended,
+  6: required bool repairable,               // repair can fix it
+  7: required bool repaired,
 }
 
 struct CheckFilesResult {

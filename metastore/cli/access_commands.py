@@ -147,7 +147,7 @@ def deny_right(right: str, on: str, principal: str, uri: str) -> None:
 @_privilege
 @uri_option
 def allow_right(right: str, on: str, principal: str, uri: str) -> None:
-    """End a deny."""
+    """Remove a deny."""
     from metastore.cli.rights import deny
 
     click.echo(deny(uri, right, on, principal, revoked=True))

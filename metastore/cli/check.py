@@ -40,7 +40,7 @@ def check(uri: str, name: str, *, rows: bool, repair: bool, master: str) -> tupl
     print_table(
         "Differences between catalog and storage", _HEADER, [_row(problem, repair) for problem in result.problems]
     )
-    left = [problem for problem in result.problems if not problem.mended]
+    left = [problem for problem in result.problems if not problem.repaired]
     status, summary = (1 if left else 0), _summary(name, result, len(left), repair)
     if not table:
         return status, summary
@@ -51,14 +51,14 @@ def check(uri: str, name: str, *, rows: bool, repair: bool, master: str) -> tupl
 
 
 def _row(problem: FileProblem, repair: bool) -> tuple[str, ...]:
-    state = "repaired" if problem.mended else "repairable" if problem.mendable and not repair else "not repaired"
+    state = "repaired" if problem.repaired else "repairable" if problem.repairable and not repair else "not repaired"
     return (problem.location, problem.problem, problem.owner, str(problem.files), str(problem.bytes), state)
 
 
 def _summary(name: str, result: CheckFilesResult, left: int, repair: bool) -> str:
     if not result.problems:
         return f"{name or 'all'}: catalog and storage agree, {result.directories} directories checked"
-    repairable = sum(problem.mendable for problem in result.problems)
+    repairable = sum(problem.repairable for problem in result.problems)
     repaired = f"{len(result.problems) - left} repaired" if repair else f"--repair can repair {repairable}"
     return f"{len(result.problems)} problems, {repaired}"
 

@@ -47,8 +47,8 @@ _TIMEOUT: Final = 5.0  # seconds for a statement, and to wait for a connection
 
 
 def make_console(settings: Settings, url: str, metrics: SharedMetrics, gauges: Callable[[], Gauges]) -> Console:
-    """Returns the console. It has its own few database connections, so that pages never wait for calls, or calls for
-    pages. `gauges`: those that need no database. Raises ConfigurationError.
+    """Returns the console. It has a few database connections of its own, so that pages and calls do not wait for each
+    other. `gauges`: gauges that need no database. Raises ConfigurationError.
     """
     bounded = replace(settings, pool_size=_CONNECTIONS, pool_timeout=_TIMEOUT)
     engine = make_engine(bounded, url, statement_timeout=_TIMEOUT, application="metastore console", parallel=False)

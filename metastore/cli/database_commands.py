@@ -153,7 +153,7 @@ def add_reader(name: str, password_file: Path | None, **options: Any) -> None:
 @click.argument("name")
 @settings_options(*DATABASE)
 def remove_reader(name: str, **options: Any) -> None:
-    """Take the views from the reader NAME, and drop the role. Its open connections stay open, but can no longer read
+    """Revoke the views from the reader NAME, and drop the role. Its open connections stay open, but can no longer read
     the views."""
     from metastore.cli.readers import remove
 

@@ -34,7 +34,7 @@ class Target(NamedTuple):
 
 
 def show_dependencies(uri: str, name: str, *, up: bool, form: str) -> None:
-    """Prints what a table or partition depends on or, unless `up`, what depends on it.
+    """Prints the bases of a table or partition or, unless `up`, its dependents.
 
     `form`: a key of FORMATS.
     """

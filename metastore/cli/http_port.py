@@ -94,7 +94,7 @@ def run_http_port(
 
 
 class Readiness:
-    """Reads the gauges of the database, and checks that it can be used as at the start.
+    """Reads the gauges of the database, and repeats the checks of the startup.
 
     A session keeps its defaults, such as `default_transaction_read_only`, and its path through poolers. New connections
     find changes of them.

@@ -10,7 +10,7 @@ from migrations import runner
 
 
 def reconcile(settings: Settings, *, dry_run: bool, take_over: bool) -> str:
-    """Prints what was (with `dry_run`: would be) done with each location. Returns a summary.
+    """Prints the action for each location; with `dry_run`, the planned one. Returns a summary.
 
     Raises ConfigurationError if the schema does not fit, InvalidOperationError, UnavailableError.
     """

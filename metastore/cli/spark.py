@@ -42,7 +42,7 @@ def require_java(command: str) -> None:
 
 @contextmanager
 def java_required(command: str) -> Iterator[None]:
-    """Does the same as `require_java`. Java starts and reports its version while the block runs."""
+    """Checks Java as `require_java` does. Java starts and reports its version while the block runs."""
     home = environ.get("JAVA_HOME")
     java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
     hint = f"{command} needs Java {_JAVA} or newer. Install it (Debian: apt-get install default-jre-headless)."

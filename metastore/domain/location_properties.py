@@ -56,16 +56,12 @@ _TEXTS: Final = frozenset(("comment", "transient_lastddltime"))
 
 
 def is_relative(location: str) -> bool:
-    """Returns whether a location is a name below another one: not absolute, not special for a file system, and without
-    a step upwards.
-    """
+    """Returns whether a location is a path below its base: without scheme, `..`, and leading `/`, `~` or `%`."""
     return ":" not in location and not location.startswith(("/", "~", "%")) and ".." not in location.split("/")
 
 
 def named_locations(properties: Mapping[str, str | None]) -> Iterator[str]:
-    """Yields the values of the properties that name a location, also as clients read them that decode URIs. URLs of web
-    servers are not locations.
-    """
+    """Yields the locations in properties, as stored and with decoded URIs. URLs of web servers are not locations."""
     for name, value in properties.items():
         folded = name.lower()
         if folded in READERS and value and (folded, value) != _UNSET and not _is_web(value):

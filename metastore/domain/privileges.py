@@ -52,7 +52,7 @@ class Right(StrEnum):
 
 
 class Duty(StrEnum):
-    """The duties of administrators: of rights (SECURITY), of objects (DATA), or both."""
+    """Duties of administrators: SECURITY manages rights, DATA manages objects."""
 
     SECURITY = "security"
     DATA = "data"

@@ -42,7 +42,7 @@ BEFORE_4: Final = (
 )
 
 SINCE_4: Final = (
-    # The row with the highest id replaces NEXT_TXN_ID: Hive counts on from it.
+    # The row with the highest id replaces NEXT_TXN_ID: Hive continues to count from it.
     Exported(
         "TXNS",
         _ABORTED

@@ -112,7 +112,7 @@ class Authentication(Section):
         separator=",",
     )
     allow_password_without_tls: bool = flag("Accept passwords and JWTs on connections without TLS: true or false.")
-    session_max_age: float = duration(DAY, "Maximum age of authenticated connections. 0: none.", low=0)
+    session_max_age: float = duration(DAY, "Maximum age of authenticated connections. 0: no limit.", low=0)
     proxy_users: str = text(
         "",
         "Users that may act for other users, separated by blanks, each with the users or groups they may impersonate "

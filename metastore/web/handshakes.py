@@ -11,8 +11,9 @@ MakeProtocol = Callable[[], asyncio.Protocol]
 
 
 class Handshakes:
-    """The handshakes in progress. If there are more than `most`, the oldest connection is closed: a client that
-    continues needs milliseconds, and a waiting client must not keep others out.
+    """The handshakes in progress. If there are more than `most`, the oldest connection is closed.
+
+    A healthy client needs milliseconds, and a waiting client must not keep others out.
     """
 
     def __init__(self, tls: ssl.SSLContext, most: int, seconds: float) -> None:

@@ -32,16 +32,16 @@ def installation(database_url: str, tmp_path: Path) -> Installation:
 
 def failing(installation: Installation, monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[object]:
     """While this list is empty, dropped files cannot be moved to the trash."""
-    mended: list[object] = []
+    repaired: list[object] = []
     put_away: Callable[..., bool] = installation.application.journal._warehouse.move_to_trash
 
     def broken(*given: Any, **more: Any) -> bool:
-        if not mended:
+        if not repaired:
             raise error
         return put_away(*given, **more)
 
     monkeypatch.setattr(installation.application.journal._warehouse, "move_to_trash", broken)
-    return mended
+    return repaired
 
 
 def problems(installation: Installation, *, repair: bool = False) -> list[FileProblem]:
@@ -67,7 +67,7 @@ def failed_for(installation: Installation, seconds: float) -> None:
 def test_failed_operations_are_retried_after_growing_delays(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mended = failing(installation, monkeypatch, UnavailableError("nobody answers"))
+    repaired = failing(installation, monkeypatch, UnavailableError("nobody answers"))
     installation.call("drop_table", "db", "plain", True)
     for seconds, wait in ((0, 10), (40, 40), (3600 * 24, 600)):
         failed_for(installation, seconds)
@@ -75,12 +75,12 @@ def test_failed_operations_are_retried_after_growing_delays(
         ((left, parked),) = waits(installation)
         assert wait / 2 < left <= wait + 5
         assert not parked
-    told = [(problem.problem, problem.mendable, problem.mended) for problem in problems(installation)]
+    told = [(problem.problem, problem.repairable, problem.repaired) for problem in problems(installation)]
     assert told == [("unfinished: dropped, nobody answers", True, False)]
-    mended.append(1)
+    repaired.append(1)
     installation.application.journal.recover()
     assert (installation.warehouse / "db.db/plain/rows").exists()  # its retry is not due yet
-    assert [problem.mended for problem in problems(installation, repair=True)] == [True]
+    assert [problem.repaired for problem in problems(installation, repair=True)] == [True]
     installation.agrees()
     assert rows(installation) == ALL - {"db.db/plain"}
 
@@ -88,7 +88,7 @@ def test_failed_operations_are_retried_after_growing_delays(
 def test_operations_that_cannot_succeed_are_parked_with_a_remedy(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    mended = failing(installation, monkeypatch, InvalidOperationError("it leads out of the warehouse"))
+    repaired = failing(installation, monkeypatch, InvalidOperationError("it leads out of the warehouse"))
     with caplog.at_level(logging.ERROR, "metastore.files"):
         installation.call("drop_table", "db", "plain", True)
         failed_for(installation, 3600)
@@ -98,11 +98,11 @@ def test_operations_that_cannot_succeed_are_parked_with_a_remedy(
     why = f"remove of {location} (dropped) failed: it leads out of the warehouse. Fix the cause, then run  metastore"
     assert line == f"{why} check --repair"
     assert [parked for _, parked in waits(installation)] == [True]
-    assert [problem.mendable for problem in problems(installation)] == [False]
+    assert [problem.repairable for problem in problems(installation)] == [False]
     with pytest.raises(ConflictError, match=r"plain is blocked: remove of .* metastore check --repair"):
         installation.call("create_table", table("db", "plain"))
-    mended.append(1)
-    assert [problem.mended for problem in problems(installation, repair=True)] == [True]
+    repaired.append(1)
+    assert [problem.repaired for problem in problems(installation, repair=True)] == [True]
     installation.call("create_table", table("db", "plain"))
     installation.agrees()
 
@@ -120,7 +120,7 @@ def test_a_failed_undo_is_repeated_later(installation: Installation, monkeypatch
     assert 5 < left <= 15
     assert not parked
     assert [problem.problem for problem in problems(installation)] == ["unfinished: made, it could not be undone"]
-    assert [problem.mended for problem in problems(installation, repair=True)] == [True]
+    assert [problem.repaired for problem in problems(installation, repair=True)] == [True]
     installation.agrees()
 
 

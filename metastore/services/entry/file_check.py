@@ -44,7 +44,7 @@ class FileCheckService(FileService):
         problems: list[FileProblem] = []
         looked = 0
         if problem := self._journal.lineage.problem():
-            problems.append(_problem(self._warehouse.root, problem, mendable=False, mended=False))
+            problems.append(_problem(self._warehouse.root, problem, repairable=False, repaired=False))
             repair = False
         if not name.database:
             problems += self._unfinished(repair)
@@ -63,7 +63,7 @@ class FileCheckService(FileService):
             if repair and missing:
                 with self._journal.transaction_with_directories(missing):
                     pass
-            problems += [_problem(text, MISSING, database, mendable=True, mended=repair) for text in missing]
+            problems += [_problem(text, MISSING, database, repairable=True, repaired=repair) for text in missing]
             problems += self._unowned(database, [text for text in below if is_visible(text)], repair)
         return CheckFilesResult(problems, looked)
 
@@ -103,7 +103,7 @@ class FileCheckService(FileService):
             tables = work.tables.find_ids([stored.ref.id])
         now = {paths.canonical(location) for location in self._locations(tables[0])} if tables else set()
         missing = self._still_missing([text for text in walk.missing if paths.canonical(text) in now])
-        lost = [_problem(text, MISSING, walk.owner, mendable=False, mended=False) for text in missing]
+        lost = [_problem(text, MISSING, walk.owner, repairable=False, repaired=False) for text in missing]
         return [*lost, *self._unowned(walk.owner, walk.unowned, repair)]
 
     def _still_missing(self, locations: Sequence[str]) -> list[str]:
@@ -123,7 +123,7 @@ class FileCheckService(FileService):
                 continue
             if repair and not files:
                 self._journal.remove_empty(with_subdirectories(self._warehouse, text))
-            problems.append(_problem(text, UNOWNED, owner, files, mendable=not files, mended=repair and not files))
+            problems.append(_problem(text, UNOWNED, owner, files, repairable=not files, repaired=repair and not files))
         return problems
 
     def _unfinished(self, repair: bool) -> list[FileProblem]:
@@ -142,8 +142,8 @@ class FileCheckService(FileService):
             _problem(
                 operation.location,
                 f"{UNFINISHED}: {operation.reason}{f', {operation.error}' if operation.error else ''}",
-                mendable=not operation.parked,
-                mended=repair and operation.id not in left,
+                repairable=not operation.parked,
+                repaired=repair and operation.id not in left,
             )
             for operation in overdue
         ]
@@ -160,12 +160,13 @@ class FileCheckService(FileService):
             try:
                 trashed += self._warehouse.children(paths.join(root, paths.TRASH))[1]
             except UnavailableError as error:
-                problems.append(_problem(root, str(error), mendable=False, mended=False))
+                problems.append(_problem(root, str(error), repairable=False, repaired=False))
         with self._store.read() as work:
             known = work.file_operations.known_in_trash([paths.name(text) for text in trashed])
         unknown = [text for text in trashed if paths.name(text) not in known]
         return problems + [
-            _problem(text, REMAINS, "", self._warehouse.files(text), mendable=False, mended=False) for text in unknown
+            _problem(text, REMAINS, "", self._warehouse.files(text), repairable=False, repaired=False)
+            for text in unknown
         ]
 
 
@@ -174,7 +175,7 @@ def _unknown_locations(stored: StoredTable) -> Iterator[FileProblem]:
     table = stored.encoded.decode()
     for held in (table.parameters, table.sd.parameters, table.sd.serdeInfo.parameters if table.sd.serdeInfo else None):
         for name, value in unknown_locations(held or {}):
-            yield _problem(value, UNKNOWN_PROPERTY.format(name), str(stored.ref.name), mendable=False, mended=False)
+            yield _problem(value, UNKNOWN_PROPERTY.format(name), str(stored.ref.name), repairable=False, repaired=False)
 
 
 class _Walk:
@@ -215,7 +216,7 @@ def _settled(work: UnitOfWork, locations: Iterable[str]) -> list[str]:
 
 
 def _problem(
-    location: str, problem: str, owner: str = "", files: Sequence[FileEntry] = (), *, mendable: bool, mended: bool
+    location: str, problem: str, owner: str = "", files: Sequence[FileEntry] = (), *, repairable: bool, repaired: bool
 ) -> FileProblem:
     size = sum(file.bytes for file in files)
-    return FileProblem(location, problem, owner, len(files), size, mendable=mendable, mended=mended)
+    return FileProblem(location, problem, owner, len(files), size, repairable=repairable, repaired=repaired)

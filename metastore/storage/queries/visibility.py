@@ -16,8 +16,8 @@ WHOLE: Final = f"""(
     d.id = ANY (cast(:seen_databases AS bigint[])) OR d.catalog = ANY (cast(:seen_catalogs AS text[]))
     OR {OWNS_DATABASE}
 )"""
-"""Databases `d` whose objects are all visible to the caller, who owns them or has grants on them or their catalog. If no
-rules and no column privileges apply to the caller, dropped objects are visible, too."""
+"""Databases `d` whose objects are all visible to the caller, who owns the database, or has grants on it or on its
+catalog. If no rules and no column privileges apply to the caller, dropped objects are visible, too."""
 
 OPEN: Final = f"({WHOLE} OR {IS_OF_PUBLIC})"
 """Databases `d` that the caller sees, regardless of their tables."""

@@ -22,8 +22,9 @@ _FULL: Final = 0.8  # share of PostgreSQL's connections
 
 
 class HealthPages:
-    """The page of health. `gauges`: those that need no database, such as the age of the certificate. `pool`: used and
-    all database connections of this server.
+    """The page of health.
+
+    `gauges`: gauges that need no database. `pool`: the used and all database connections of this server.
     """
 
     def __init__(
@@ -67,8 +68,8 @@ def with_charts(data: Data) -> Data:
 
 def _warnings(figures: dict[str, Any], certificate: float | None, settings: Settings) -> Iterator[dict[str, str]]:
     """Yields problems, each with its fix."""
-    for text, mend in (*_of_servers(figures), *_of_database(figures), *_of_settings(certificate, settings)):
-        yield {"text": text, "mend": mend}
+    for text, fix in (*_of_servers(figures), *_of_database(figures), *_of_settings(certificate, settings)):
+        yield {"text": text, "fix": fix}
 
 
 def _of_servers(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -81,7 +82,7 @@ def _of_servers(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if figures["parked"]:
         yield (
             f"{figures['parked']} file operations have failed.",
-            "Mend the cause in the log, then run: metastore clean",
+            "Fix the cause, which the log names, then run: metastore clean",
         )
 
 
@@ -104,6 +105,6 @@ def _of_settings(certificate: float | None, settings: Settings) -> Iterator[tupl
         text = f"The certificate expires in {certificate / _DAY:.0f} days."
         yield text, "Replace the file METASTORE_TLS_CERTIFICATE"
     if settings.authentication == "none" and settings.authorization != "off":
-        yield "Privileges are checked, but clients state their names freely.", "Set METASTORE_AUTHENTICATION"
+        yield "Privileges are checked, but clients can choose any user name.", "Set METASTORE_AUTHENTICATION"
     if settings.embedded:
         yield "The embedded PostgreSQL is for trials and tests.", "Set METASTORE_DATABASE_URL"

@@ -43,9 +43,7 @@ class NowPages:
         return [Page("/now", "now.html", self.now, with_waits, is_live=True)]
 
     def now(self, _: Parameters) -> Data:
-        """Calls by method and user, the slowest calls, the calls in execution, and the locks that wait. Others' calls
-        only for administrators.
-        """
+        """Calls by method and user, slow calls, running calls and waiting locks. Only administrators see all calls."""
         user, is_admin, locks = self._activity.waiting()
         began, before = self._snapshots[0]
         seconds = max(1.0, time.time() - began)

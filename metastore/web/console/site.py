@@ -66,8 +66,10 @@ class Page:
 
 
 class Site:
-    """Serves pages to visitors. `groups` returns the groups of a user, `sees_health` whether the caller sees that page,
-    `privileges` the version of all privileges. At most `threads` pages are read at a time.
+    """Serves pages to visitors.
+
+    `groups` returns the groups of a user. `sees_health` returns whether the caller sees the page of health.
+    `privileges` returns the version of all privileges. At most `threads` pages are read at a time.
     """
 
     def __init__(
@@ -105,9 +107,7 @@ class Site:
             return self._failed(request, visitor, error)
 
     async def _snapshot(self, page: Page, request: Request, visitor: Visitor, *, as_json: bool) -> Snapshot:
-        """Reads and renders a page. The refreshes of one user share a live page, which may be some seconds old, until a
-        privilege changes.
-        """
+        """Reads and renders a page. A user's refreshes share a live page, which is some seconds old at most."""
 
         def body() -> Snapshot:
             data = page.read(Parameters(request.path_params, request.query_params))

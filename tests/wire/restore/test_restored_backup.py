@@ -46,7 +46,7 @@ def test_check_after_a_restore_deletes_nothing(catalog: RestoredCatalog) -> None
         problems = catalog.check(repair=repair)
         assert problems["db.db/one"].problem.startswith("missing directory")
         assert any(problem.problem.startswith("remains of a drop") for problem in problems.values())
-        assert not any(problem.mended for problem in problems.values())
+        assert not any(problem.repaired for problem in problems.values())
     catalog.background()
     assert catalog.contents() == {"one"}
     assert not (catalog.warehouse / "db.db/one").exists()

@@ -738,8 +738,8 @@ class FileProblem(TBase):
      - owner
      - files
      - bytes
-     - mendable
-     - mended
+     - repairable
+     - repaired
 
     """
 
@@ -749,19 +749,19 @@ class FileProblem(TBase):
         'owner',
         'files',
         'bytes',
-        'mendable',
-        'mended',
+        'repairable',
+        'repaired',
     )
 
 
-    def __init__(self, location=None, problem=None, owner=None, files=None, bytes=None, mendable=None, mended=None,):
+    def __init__(self, location=None, problem=None, owner=None, files=None, bytes=None, repairable=None, repaired=None,):
         self.location = location
         self.problem = problem
         self.owner = owner
         self.files = files
         self.bytes = bytes
-        self.mendable = mendable
-        self.mended = mended
+        self.repairable = repairable
+        self.repaired = repaired
 
 
 class CheckFilesResult(TBase):
@@ -1370,8 +1370,8 @@ FileProblem.thrift_spec = (
     (3, TType.STRING, 'owner', 'UTF8', None, ),  # 3
     (4, TType.I64, 'files', None, None, ),  # 4
     (5, TType.I64, 'bytes', None, None, ),  # 5
-    (6, TType.BOOL, 'mendable', None, None, ),  # 6
-    (7, TType.BOOL, 'mended', None, None, ),  # 7
+    (6, TType.BOOL, 'repairable', None, None, ),  # 6
+    (7, TType.BOOL, 'repaired', None, None, ),  # 7
 )
 all_structs.append(CheckFilesResult)
 CheckFilesResult.thrift_spec = (

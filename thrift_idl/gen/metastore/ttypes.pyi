@@ -325,14 +325,14 @@ class FileProblem:
     owner: Field[str]
     files: Field[int]
     bytes: Field[int]
-    mendable: Field[bool]
-    mended: Field[bool]
+    repairable: Field[bool]
+    repaired: Field[bool]
     __slots__: ClassVar[tuple[str, ...]]
     thrift_spec: ClassVar[tuple[Any, ...]]
     def read(self, iprot: Any) -> None: ...
     def write(self, oprot: Any) -> None: ...
     def validate(self) -> None: ...
-    def __init__(self, location: str | None = ..., problem: str | None = ..., owner: str | None = ..., files: int | None = ..., bytes: int | None = ..., mendable: bool | None = ..., mended: bool | None = ...) -> None: ...
+    def __init__(self, location: str | None = ..., problem: str | None = ..., owner: str | None = ..., files: int | None = ..., bytes: int | None = ..., repairable: bool | None = ..., repaired: bool | None = ...) -> None: ...
 
 class CheckFilesResult:
     problems: Field[list[FileProblem]]
