@@ -107,8 +107,9 @@ class RoleAdministration:
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """A table may get this name. No deny may cease to apply, and if other rules apply to the new name, the caller must
-    own the table."""
+    """The right to give a table this name. All denies of the old name must also apply to the new one. If other rules
+    apply to the new name, the caller must own the table.
+    """
 
     table: TableName
     new: TableName
