@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from metastore.domain.skew_limit import AUTO_SHARE, DEFAULT_SHARE
 
 _LEAST: Final = 1e-9
-"""A smaller threshold of a table is no threshold."""
+"""Smaller thresholds of tables are ignored."""
 DESERVED: Final = "deserved"
 """The value has at least the share from which a value is heavy."""
 TOO_SMALL: Final = "too small"
@@ -27,7 +27,10 @@ class Share(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """The values, the greatest first; the share of all other values; and how many of them may deserve a directory."""
+    """The values, the largest first.
+
+    `rest`: the share of all other values. `may_deserve`: how many of those may deserve a directory.
+    """
 
     values: list[Share]
     rest: float | None
@@ -55,14 +58,14 @@ def shares_of(partitions: Sequence[Mapping[str, Any]], declared: Sequence[tuple[
             sizes.setdefault(tuple(each["value"]), []).append(each["bytes"])
     rest = sum(partition["rest"] for partition in partitions)
     total = sum(map(sum, sizes.values())) + rest
-    values = [_share(value, found, total, heavy) for value, found in sizes.items()]
+    values = [_share(value, own, total, heavy) for value, own in sizes.items()]
     values.sort(key=lambda each: (-each.bytes, each.value))
     if not total:
         return Shares(values, None, None)
     return Shares(values, rest / total, int(rest / total / heavy + 1e-9))
 
 
-def _share(value: tuple[str, ...], found: Sequence[int], total: int, heavy: float) -> Share:
-    share = sum(found) / total if total else None
-    verdict = UNUSED if not found else DESERVED if share is not None and share >= heavy else TOO_SMALL
-    return Share(value, sum(found), share, len(found), verdict)
+def _share(value: tuple[str, ...], sizes: Sequence[int], total: int, heavy: float) -> Share:
+    share = sum(sizes) / total if total else None
+    verdict = UNUSED if not sizes else DESERVED if share is not None and share >= heavy else TOO_SMALL
+    return Share(value, sum(sizes), share, len(sizes), verdict)

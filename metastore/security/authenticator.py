@@ -72,7 +72,9 @@ class Authenticator:
     def bearer(self, token: str, *, encrypted: bool) -> Identity:
         """Verifies a JWT and returns its user. Raises AuthenticationFailedError."""
         if self._bearer is None:
-            raise AuthenticationFailedError("This metastore accepts no JWT: METASTORE_AUTHENTICATION lacks jwt")
+            raise AuthenticationFailedError(
+                "This metastore does not accept JWTs: METASTORE_AUTHENTICATION does not contain jwt"
+            )
         if not (encrypted or self._without_tls):
             raise AuthenticationFailedError(
                 "This metastore accepts JWTs over https only (METASTORE_ALLOW_PASSWORD_WITHOUT_TLS=false)"

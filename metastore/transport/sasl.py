@@ -52,7 +52,7 @@ class SaslExchange:
         length: int = _HEAD.unpack(head)[1]
         if length > _MAX_MESSAGE:
             raise AuthenticationFailedError(
-                f"A SASL message of {length} bytes; at most {_MAX_MESSAGE} are allowed before authentication"
+                f"A SASL message has {length} bytes; before authentication, the maximum is {_MAX_MESSAGE}"
             )
         return reader.unread >= _HEAD.size + length
 

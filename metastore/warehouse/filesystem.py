@@ -74,8 +74,8 @@ class Warehouse:
                     self._require_writable(root)
             except UnavailableError as error:
                 option = setting.replace("_", "-")
-                mend = f"choose another location with --{option} or METASTORE_{setting.upper()}"
-                raise ConfigurationError(f"{setting} {error}; {mend}") from error
+                fix = f"choose another location with --{option} or METASTORE_{setting.upper()}"
+                raise ConfigurationError(f"{setting} {error}; {fix}") from error
 
     def _require_writable(self, root: str) -> None:
         self.make_directory(root)

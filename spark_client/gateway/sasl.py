@@ -46,7 +46,9 @@ async def read_plain(reader: asyncio.StreamReader) -> tuple[str, str]:
     await _read_mechanism(reader, "PLAIN")
     identity, user, password = _three((await _receive(reader))[1])
     if not user or not password or identity not in ("", user):
-        raise AuthenticationError("PLAIN needs a user name and a password, and no other authorization id")
+        raise AuthenticationError(
+            "PLAIN requires a user name, a password, and an authorization id that is empty or equal to the user name"
+        )
     return user, password
 
 

@@ -29,11 +29,21 @@ LARGE = 100_000  # partitions from which a reply counts as large
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Under three minutes: 1,000 partitions, little time for each operation.")
-@click.option("--partitions", "sizes", multiple=True, type=int, help="Of the table; may be given several times.")
-@click.option("--hive-up-to", default=10_000, show_default=True, help="Partitions; with more, ours alone is measured.")
-@click.option("--seconds", default=2.0, show_default=True, help="For each operation and side.")
+@click.option(
+    "--partitions",
+    "sizes",
+    multiple=True,
+    type=int,
+    help="Partitions of the table. Repeat the option for several sizes.",
+)
+@click.option(
+    "--hive-up-to", default=10_000, show_default=True, help="Maximum number of partitions with which Hive is measured."
+)
+@click.option("--seconds", default=2.0, show_default=True, help="Seconds for each operation and server.")
 @click.option("--idle", default=10_000, show_default=True, help="Idle connections beside the busy ones.")
-@click.option("--peer", "version", type=click.Choice(PEERS), default=PEERS[0], show_default=True, help="Which Hive.")
+@click.option(
+    "--peer", "version", type=click.Choice(PEERS), default=PEERS[0], show_default=True, help="Version of Hive."
+)
 @click.option("--output", type=click.Path(path_type=Path), default=Path("build/bench"), show_default=True)
 def main(
     quick: bool, sizes: tuple[int, ...], hive_up_to: int, seconds: float, idle: int, version: str, output: Path
@@ -95,10 +105,10 @@ def _of_size(workload: Workload, sides: Sequence[Side], database: Postgres, seco
 
 
 def _tolerant(rows: Iterator[Row | Fact]) -> Iterator[Row | Fact]:
-    """Yields results until an operation fails, so that the other operations are still measured."""
+    """Yields results until an operation fails, and reports the error."""
     try:
         yield from rows
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+    except Exception as error:  # noqa: BLE001 - the other operations are still measured
         click.echo(f"given up: {error!r}", err=True)
 
 

@@ -203,7 +203,7 @@ def test_create_table_like_copies_the_skew(
         ),
         ("ALTER TABLE {} SET SKEWED LOCATION ((1, 'a') = '/x')", "/x is not absolute or has no scheme.*default.{}"),
         ("ALTER TABLE {} SET SKEWED LOCATION (1 = 'file:/x')", r"\[Error 10206\].* 2 : 1 .*default.{}"),
-        ("ALTER TABLE {} SET SKEWED LOCATION ((2, 'a') = 'file:/x')", "2, 'a' is not among the values that default.{}"),
+        ("ALTER TABLE {} SET SKEWED LOCATION ((2, 'a') = 'file:/x')", "2, 'a' is not a skewed value of default.{}"),
         ("ALTER TABLE {} SET SKEWED LOCATION (('z', 'a') = 'file:/x')", "default.{}, skewed by x: 'z' is not a value"),
         (
             "ALTER TABLE {} SET SKEWED LOCATION ((1, 'a') = 'file:/x/y', (1, 'b') = 'file:///x')",

@@ -1,4 +1,4 @@
-"""Partitions by expression: evaluated if it is a filter's text, else answered so that no partition is lost."""
+"""Partitions by expression. A filter text is evaluated; for all other expressions, the reply keeps every partition."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 
 KEYS = [("ds", "string"), ("n", "int")]
 NAMES = ["ds=a/n=1", "ds=a/n=10", "ds=a/n=2", "ds=b/n=1"]
-# The first bytes of what Hive serializes with Kryo.
+# The first bytes of an expression that Hive has serialized with Kryo.
 KRYO = b"\x01\x00org.apache.hadoop.hive.ql.plan.ExprNodeGenericFuncDe\xe3\x01\x01ds = 'a'"
 
 

@@ -30,7 +30,7 @@ class ConstraintService(Service):
         """
         owners = {owner_of(constraint) for constraint in constraints}
         if len(owners) != 1:
-            raise InvalidInputError(f"A call adds constraints of one table, but these are of {len(owners)} tables")
+            raise InvalidInputError(f"One call can add constraints of one table only, not of {len(owners)} tables")
         table = owners.pop()
         with self._store.transaction() as work:
             stored = get_table(work, table, lock="change")

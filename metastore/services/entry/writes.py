@@ -135,7 +135,8 @@ def _rename(query_id: str, source: str, target: str) -> RenamedPath:
     rename = RenamedPath(_location(source), _location(target))
     if not any(names_write(text, query_id) for text in rename):
         raise InvalidInputError(
-            f"{source} or {target} must contain the query id {query_id}: otherwise it could not be undone"
+            f"Rename of {source} to {target}: one of the paths must contain the query id {query_id}, so that the "
+            f"rename can be undone"
         )
     return rename
 

@@ -105,8 +105,8 @@ def _declared(context: Context, owner_name: str, owner: Table | Partition, liter
     known = dict(zip(typed(context, owner_name, owner.columns, skew.columns, stored), skew.values, strict=True))
     if value not in known:
         raise InvalidStatementError(
-            f"{', '.join(literals)} is not among the values that {owner_name} is SKEWED BY "
-            f"({', '.join(skew.columns)}): " + "; ".join(map(", ".join, skew.values))
+            f"{', '.join(literals)} is not a skewed value of {owner_name}. Its skewed values of "
+            f"({', '.join(skew.columns)}) are: " + "; ".join(map(", ".join, skew.values))
         )
     return known[value]
 

@@ -2,8 +2,8 @@
 
     python -m tests.interop.conformance [--hive 4.0.1] [CLASS …]
 
-Only the factory of connections is replaced by ours, and the server that some tests start, by an address of the running
-one. `expected-<version>.tsv` lists the tests that do not pass, each with its reason: known to fail, or not applicable.
+Two parts of Hive are replaced: the connection factory by ours, and the server that some tests start by the address of
+the running one. `expected-<version>.tsv` lists the tests that do not pass, each with its reason: known to fail, or not applicable.
 The status is 1 if another test fails, or a listed one passes.
 """
 
@@ -52,8 +52,10 @@ class Outcome(NamedTuple):
 def main(arguments: Sequence[str]) -> int:
     """Runs the classes, or all. Prints a table. Returns the status."""
     parser = argparse.ArgumentParser(prog="python -m tests.interop.conformance")
-    parser.add_argument("--hive", choices=sorted(SUITES), default=HIVE_4.version, help="whose tests")
-    parser.add_argument("classes", nargs="*", metavar="CLASS", help="one class of tests; without any, all")
+    parser.add_argument(
+        "--hive", choices=sorted(SUITES), default=HIVE_4.version, help="version of Hive whose tests run"
+    )
+    parser.add_argument("classes", nargs="*", metavar="CLASS", help="test class; default: all")
     given = parser.parse_args(arguments)
     suite = SUITES[given.hive]
     try:
