@@ -93,7 +93,8 @@ class Export:
             others = [row[0] for row in cursor.fetchall()]
         if others and self._version == "2.3":
             raise ConfigurationError(
-                f"Hive's schema 2.3 has no catalogs, but there are databases in {', '.join(others)}. Use --schema 3.1 or 4.0"
+                f"Hive's schema 2.3 has no catalogs, but there are databases in {', '.join(others)}. Use --schema 3.1 "
+                "or 4.0"
             )
 
     def _table(self, connection: Any, table: Exported) -> Iterator[str]:

@@ -40,7 +40,6 @@ from metastore.storage.repositories.dead_writes import DeadWrites
 from metastore.storage.repositories.dependencies import Dependencies
 from metastore.storage.repositories.dependency_overview import DependencyOverview
 from metastore.storage.repositories.drops import Drops
-from metastore.storage.repositories.ended_writes import EndedWrites
 from metastore.storage.repositories.failed_logins import FailedLogins
 from metastore.storage.repositories.file_operations import FileOperations
 from metastore.storage.repositories.following import Following
@@ -114,7 +113,6 @@ class UnitOfWork(Session):
     dependencies = cached_property(Dependencies)
     dependency_overview = cached_property(DependencyOverview)
     drops = cached_property(Drops)
-    ended_writes = cached_property(EndedWrites)
     failed_logins = cached_property(FailedLogins)
     file_operations = cached_property(FileOperations)
     following = cached_property(Following)

@@ -128,7 +128,7 @@ class NotificationService:
                     return removed
                 batch = work.notifications.delete_older(self._time_to_live, _BATCH)
                 batch += work.write_notifications.delete_older(self._time_to_live, _BATCH)
-                batch += work.ended_writes.delete_older(self._time_to_live, _BATCH)
+                batch += work.writes.delete_ended(self._time_to_live, _BATCH)
             removed += batch
             if batch < _BATCH:
                 return removed

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import TextClause, select, text
+from sqlalchemy import TextClause, delete, select, text
 
+from metastore.storage.postgres.clock import ago
 from metastore.storage.queries.ended_writes import DISCARDED, PUBLISHED, ending
 from metastore.storage.queries.repository import Repository
-from metastore.storage.schema.files import open_write_locations, open_write_renames, open_writes
+from metastore.storage.schema.files import ended_writes, open_write_locations, open_write_renames, open_writes
 
 
 class RenamedPath(NamedTuple):
@@ -115,6 +116,13 @@ class Writes(Repository):
     def _end(self, statement: TextClause, values: dict[str, Any]) -> list[str] | None:
         roots: list[str] | None = self._connection.execute(statement, values).scalar_one_or_none()
         return roots
+
+    def delete_ended(self, seconds: float, limit: int) -> int:
+        """Deletes writes that ended longer ago, at most `limit`; returns their number."""
+        columns = ended_writes.c
+        old = select(columns.query_id).where(columns.ended_at < ago(timedelta(seconds=seconds)))
+        statement = delete(ended_writes).where(columns.query_id.in_(old.order_by(columns.ended_at).limit(limit)))
+        return self._connection.execute(statement).rowcount
 
     def open_ids(self, table_id: int) -> set[str]:
         """Returns the query ids of a table's writes that may still be published."""

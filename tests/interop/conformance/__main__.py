@@ -3,8 +3,8 @@
     python -m tests.interop.conformance [--hive 4.0.1] [CLASS …]
 
 Two parts of Hive are replaced: the connection factory by ours, and the server that some tests start by the address of
-the running one. `expected-<version>.tsv` lists the tests that do not pass, each with its reason: known to fail, or not applicable.
-The status is 1 if another test fails, or a listed one passes.
+the running one. `expected-<version>.tsv` lists the tests that do not pass, each with its reason: known to fail, or not
+applicable. The status is 1 if another test fails, or a listed one passes.
 """
 
 from __future__ import annotations
