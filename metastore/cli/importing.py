@@ -27,8 +27,8 @@ from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
 from metastore.settings import Settings, safe_url
+from metastore.storage.importing.imports import BORROWED, COPIED, COPYING, Finding, ImportState
 from metastore.storage.postgres.engine import make_engine
-from metastore.storage.repositories.imports import BORROWED, COPIED, COPYING, Finding, ImportState
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.roots import Roots
 from migrations import runner

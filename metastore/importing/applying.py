@@ -10,8 +10,8 @@ from metastore.domain.partition_names import value_paths
 from metastore.importing import applying_objects as objects
 from metastore.importing.sources.objects import SourcePartition, Stage, Trouble
 from metastore.importing.target import Locations, Target
-from metastore.storage.mapping.partition_texts import NewPartition, PartitionTexts, partition_texts
-from metastore.storage.repositories.bulk_objects import BulkObjects
+from metastore.storage.importing.bulk_objects import BulkObjects
+from metastore.storage.importing.partition_texts import NewPartition, PartitionTexts, partition_texts
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, Table
 

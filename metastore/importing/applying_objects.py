@@ -15,10 +15,10 @@ from metastore.importing.sources.objects import (
     TransactionState,
 )
 from metastore.importing.target import Target
+from metastore.storage.importing.bulk_objects import BulkObjects, NewStatistics, NewTransaction
 from metastore.storage.mapping.constraints import NamedConstraint
 from metastore.storage.mapping.descriptors import complete
 from metastore.storage.references import TABLE_ITSELF
-from metastore.storage.repositories.bulk_objects import BulkObjects, NewStatistics, NewTransaction
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import (
     Function,

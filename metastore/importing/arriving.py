@@ -19,7 +19,7 @@ from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
 from metastore.settings import safe_url
-from metastore.storage.repositories.imports import ImportState
+from metastore.storage.importing.imports import ImportState
 from metastore.storage.unit_of_work import Store
 
 _PATIENCE: Final = 30.0  # seconds without progress of the follower

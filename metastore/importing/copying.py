@@ -25,7 +25,7 @@ from metastore.importing.settling import LAST, settle
 from metastore.importing.sources.objects import BESIDE_TABLES, Batch, Selection, Stage, Trouble
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
-from metastore.storage.repositories.imports import COPIED, COPYING, RETURNING, SWITCHED, Finding, ImportState
+from metastore.storage.importing.imports import COPIED, COPYING, RETURNING, SWITCHED, Finding, ImportState
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Database
 

@@ -16,7 +16,7 @@ from metastore.importing.applying import apply, drop_tables
 from metastore.importing.sources.objects import Selection, Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
-from metastore.storage.repositories.bulk_load import Totals
+from metastore.storage.importing.bulk_load import Totals
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Database, Table
 

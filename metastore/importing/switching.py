@@ -19,7 +19,7 @@ from metastore.importing.copying import check_not_returning, find_import, only_i
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
 from metastore.settings import safe_url
-from metastore.storage.repositories.imports import COPIED, SWITCHED, ImportState
+from metastore.storage.importing.imports import COPIED, SWITCHED, ImportState
 from metastore.storage.unit_of_work import Store, UnitOfWork
 
 log = logging.getLogger("metastore.import")

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.importing.rewriting import Rewriting
 from metastore.importing.sources.objects import Trouble
-from metastore.storage.repositories.bulk_load import LoadedTable
+from metastore.storage.importing.bulk_load import LoadedTable
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Database

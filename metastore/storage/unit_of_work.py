@@ -16,6 +16,18 @@ from metastore.context import AuditNote, caller
 from metastore.domain.events import Event
 from metastore.errors import ConnectionLostError, UnavailableError
 from metastore.settings import Settings
+from metastore.storage.importing.bulk_changes import BulkChanges
+from metastore.storage.importing.bulk_load import BulkLoad
+from metastore.storage.importing.bulk_objects import BulkObjects
+from metastore.storage.importing.following import Following
+from metastore.storage.importing.imports import Imports
+from metastore.storage.pages.activity import Activity
+from metastore.storage.pages.dependency_overview import DependencyOverview
+from metastore.storage.pages.layouts import Layouts
+from metastore.storage.pages.partition_calendar import PartitionCalendar
+from metastore.storage.pages.search import Search
+from metastore.storage.pages.sizes import Sizes
+from metastore.storage.pages.table_overview import TableOverview
 from metastore.storage.postgres.driver import run
 from metastore.storage.postgres.exceptions import DATABASE_ERRORS, is_read_only, raise_translated, translate
 from metastore.storage.postgres.history import CommitHistory
@@ -24,12 +36,8 @@ from metastore.storage.postgres.sessions import begin
 from metastore.storage.queries.caches import Caches
 from metastore.storage.queries.repository import Session
 from metastore.storage.repositories.access import VERSION, Access
-from metastore.storage.repositories.activity import Activity
 from metastore.storage.repositories.audit import WRITE, Audit, written
 from metastore.storage.repositories.blocking import Blocking
-from metastore.storage.repositories.bulk_changes import BulkChanges
-from metastore.storage.repositories.bulk_load import BulkLoad
-from metastore.storage.repositories.bulk_objects import BulkObjects
 from metastore.storage.repositories.catalogs import Catalogs
 from metastore.storage.repositories.column_statistics import ColumnStatistics
 from metastore.storage.repositories.commits import Commits
@@ -38,23 +46,18 @@ from metastore.storage.repositories.constraints import Constraints
 from metastore.storage.repositories.databases import Databases
 from metastore.storage.repositories.dead_writes import DeadWrites
 from metastore.storage.repositories.dependencies import Dependencies
-from metastore.storage.repositories.dependency_overview import DependencyOverview
 from metastore.storage.repositories.drops import Drops
 from metastore.storage.repositories.failed_logins import FailedLogins
 from metastore.storage.repositories.file_operations import FileOperations
-from metastore.storage.repositories.following import Following
 from metastore.storage.repositories.functions import Functions
-from metastore.storage.repositories.imports import Imports
 from metastore.storage.repositories.indexes import Indexes
 from metastore.storage.repositories.issued_tokens import IssuedTokens
-from metastore.storage.repositories.layouts import Layouts
 from metastore.storage.repositories.lineage import LOST_COMMITS, Lineages
 from metastore.storage.repositories.locations import Locations
 from metastore.storage.repositories.locks import Locks
 from metastore.storage.repositories.lost_writes import LostWrites
 from metastore.storage.repositories.materialized_views import MaterializedViews
 from metastore.storage.repositories.notifications import APPEND, Notifications, WriteNotifications, appended
-from metastore.storage.repositories.partition_calendar import PartitionCalendar
 from metastore.storage.repositories.partition_events import PartitionEvents
 from metastore.storage.repositories.partition_names import RAISE, PartitionNames
 from metastore.storage.repositories.partition_values import PartitionValues
@@ -64,11 +67,8 @@ from metastore.storage.repositories.privileges import Privileges
 from metastore.storage.repositories.retired_locations import RetiredLocations
 from metastore.storage.repositories.roles import Roles
 from metastore.storage.repositories.runtime_statistics import RuntimeStatistics
-from metastore.storage.repositories.search import Search
 from metastore.storage.repositories.servers import Servers
 from metastore.storage.repositories.shared_descriptors import SharedDescriptors
-from metastore.storage.repositories.sizes import Sizes
-from metastore.storage.repositories.table_overview import TableOverview
 from metastore.storage.repositories.tables import Tables
 from metastore.storage.repositories.tokens import Tokens
 from metastore.storage.repositories.transaction_writes import TransactionWrites

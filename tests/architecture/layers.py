@@ -26,7 +26,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
         ("storage.schema", "storage.references", "storage.postgres"),
         ("storage.mapping",),
         ("storage.queries",),
-        ("storage.repositories",),
+        ("storage.repositories", "storage.pages", "storage.importing"),
         ("storage.unit_of_work", "storage.verification", "storage.figures"),
         ("services.service", "services.rules"),
         ("services.files",),
@@ -57,7 +57,12 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
 }
 
 # Components whose modules may not import each other. Code that two of them share belongs to a lower layer.
-INDEPENDENT = ("metastore.storage.repositories", "metastore.services.entry", "migrations.versions")
+INDEPENDENT = (
+    "metastore.storage.repositories",
+    "metastore.storage.pages",
+    "metastore.services.entry",
+    "migrations.versions",
+)
 
 # Package or component → the modules of other packages that it may import. The longest matching name applies.
 OTHER_PACKAGES: dict[str, tuple[str, ...]] = {

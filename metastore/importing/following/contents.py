@@ -11,7 +11,7 @@ from typing import Any, Final
 from metastore.domain.names import DatabaseName, TableName
 from metastore.importing.sources.objects import SourcePartition, SourceStatistics, Stage
 from metastore.importing.target import Target
-from metastore.storage.repositories.bulk_changes import ComparedPartition, Outdated
+from metastore.storage.importing.bulk_changes import ComparedPartition, Outdated
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
 

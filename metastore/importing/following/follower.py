@@ -23,8 +23,8 @@ from metastore.importing.following.unlogged import store_unlogged
 from metastore.importing.rewriting import Rewriting
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
-from metastore.storage.repositories.following import Progress
-from metastore.storage.repositories.imports import BORROWED, COPIED, Finding, ImportState
+from metastore.storage.importing.following import Progress
+from metastore.storage.importing.imports import BORROWED, COPIED, Finding, ImportState
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
 

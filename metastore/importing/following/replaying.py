@@ -19,9 +19,9 @@ from metastore.importing.sources.objects import Stage, Trouble
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import UnsupportedCallError
 from metastore.importing.target import LoadedDatabase, Target
-from metastore.storage.repositories.bulk_changes import Outdated
-from metastore.storage.repositories.bulk_load import LoadedTable
-from metastore.storage.repositories.imports import BORROWED
+from metastore.storage.importing.bulk_changes import Outdated
+from metastore.storage.importing.bulk_load import LoadedTable
+from metastore.storage.importing.imports import BORROWED
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Table
 

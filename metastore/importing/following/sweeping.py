@@ -13,7 +13,7 @@ from metastore.errors import UnavailableError
 from metastore.importing.following.unlogged import Sweep, read_unlogged
 from metastore.importing.sources.objects import Stage
 from metastore.importing.sources.source import Source
-from metastore.storage.repositories.imports import ImportState
+from metastore.storage.importing.imports import ImportState
 
 _PAUSE: Final = 60.0  # seconds between two sweeps, unless an event requests one
 _SHARE: Final = 10  # a sweep takes at most this fraction (1/n) of the time, even if events constantly request one

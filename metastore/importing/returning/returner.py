@@ -28,7 +28,7 @@ from metastore.importing.sources.objects import Trouble
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import ThriftCalls
 from metastore.importing.target import Target
-from metastore.storage.repositories.imports import COPIED, RETURNING, SWITCHED, Finding, ImportState
+from metastore.storage.importing.imports import COPIED, RETURNING, SWITCHED, Finding, ImportState
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
 

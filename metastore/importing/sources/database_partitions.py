@@ -10,7 +10,7 @@ from metastore.importing.sources.connections import SourceConnection, as_list, a
 from metastore.importing.sources.database_tables import ORPHAN, TableReader, database_of, int32
 from metastore.importing.sources.objects import Batch, Selection, SourcePartition, Trouble
 from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
-from metastore.storage.repositories.bulk_load import Totals
+from metastore.storage.importing.bulk_load import Totals
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
 _PARTITIONS: Final = 5_000

@@ -18,7 +18,7 @@ from metastore.importing.sources.objects import Batch, Selection, SourcePartitio
 from metastore.importing.sources.shapes import ShapeReader
 from metastore.importing.sources.source import LogState, Survey
 from metastore.importing.sources.texts import nul_troubles
-from metastore.storage.repositories.bulk_load import Totals
+from metastore.storage.importing.bulk_load import Totals
 from thrift_idl.gen.hive_metastore.ttypes import Database, NotificationEvent, Table
 
 Reader = Callable[[str, Selection], Iterator[Batch]]

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.importing.sources.objects import Batch, Selection, SourcePartition, SourceStatistics, Stage, Trouble
-from metastore.storage.repositories.bulk_load import Totals
+from metastore.storage.importing.bulk_load import Totals
 from thrift_idl.gen.hive_metastore.ttypes import Database, NotificationEvent, Table
 
 

@@ -28,8 +28,8 @@ from metastore.importing.sources.thrift_calls import ThriftCalls, UnsupportedCal
 from metastore.importing.sources.thrift_listing import UNREADABLE, ThriftListing, cursor_of
 from metastore.importing.sources.thrift_objects import ObjectReader
 from metastore.importing.sources.thrift_survey import survey
+from metastore.storage.importing.bulk_load import Totals
 from metastore.storage.mapping.descriptors import complete, format_and_skew, without_locations
-from metastore.storage.repositories.bulk_load import Totals
 from thrift_idl.gen.hive_metastore.ttypes import (
     Catalog,
     Database,

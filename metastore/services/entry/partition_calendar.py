@@ -13,7 +13,7 @@ from metastore.domain.partition_calendar import Axis, Group, Key, as_data, axes_
 from metastore.errors import InvalidInputError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.examination import examine
-from metastore.storage.repositories.partition_calendar import KeyRange, beginning
+from metastore.storage.pages.partition_calendar import KeyRange, beginning
 from metastore.storage.unit_of_work import Store
 
 _YEAR_OR_MONTH = re.compile(r"[0-9]{4}([0-9]{2})?")

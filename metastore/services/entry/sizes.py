@@ -8,7 +8,7 @@ from metastore.domain.names import TableName
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.examination import examine
 from metastore.services.authorization.scope import scope
-from metastore.storage.repositories.sizes import ORDERS, Progress
+from metastore.storage.pages.sizes import ORDERS, Progress
 from metastore.storage.unit_of_work import Store
 
 _BATCH: Final = 200  # tables

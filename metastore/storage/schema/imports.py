@@ -15,7 +15,7 @@ imports = Table(
     id_column(),
     Column("source", Text, nullable=False, unique=True),  # the address, without its password
     Column("source_version", Text, nullable=False),
-    Column("state", Text, nullable=False),  # repositories.imports
+    Column("state", Text, nullable=False),  # storage.importing.imports
     Column("runner", Uuid, nullable=False),  # the process that may continue it: each run has its own
     Column("stage", Text, nullable=False),  # the kind of objects that is copied now
     Column("cursor", Text, nullable=False),  # the last object of the stage that is stored, in the source's own form
@@ -42,7 +42,7 @@ import_databases = Table(
     Column("import_id", BigInteger, ForeignKey("imports.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("catalog", Name, nullable=False),
     Column("database", Name, nullable=False),
-    Column("state", Text, nullable=False),  # repositories.imports
+    Column("state", Text, nullable=False),  # storage.importing.imports
     PrimaryKeyConstraint("catalog", "database"),
 )
 

@@ -14,10 +14,10 @@ from sqlalchemy import Connection, text
 from metastore.domain.names import DatabaseName, TableName
 from metastore.services.entry.sizes import SizeService
 from metastore.settings import Settings
+from metastore.storage.importing.bulk_load import LoadedTable
+from metastore.storage.importing.partition_texts import NewPartition, partition_texts
 from metastore.storage.mapping.descriptors import Descriptor, complete, shared_part
-from metastore.storage.mapping.partition_texts import NewPartition, partition_texts
 from metastore.storage.postgres.engine import make_engine
-from metastore.storage.repositories.bulk_load import LoadedTable
 from metastore.storage.unit_of_work import Store
 from migrations import runner
 from thrift_idl.gen.hive_metastore.ttypes import (

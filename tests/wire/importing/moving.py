@@ -14,8 +14,8 @@ from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
 from metastore.importing.verifying import Difference, Outcome, Verifier
 from metastore.settings import Settings, database_url
+from metastore.storage.importing.imports import ImportState
 from metastore.storage.postgres.engine import make_engine
-from metastore.storage.repositories.imports import ImportState
 from metastore.storage.unit_of_work import Store
 from tests.fixtures.server import Server, connected, running
 

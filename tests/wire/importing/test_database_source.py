@@ -14,7 +14,7 @@ from metastore.errors import UnavailableError
 from metastore.importing.sources.connections import SourceConnection
 from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
-from metastore.storage.repositories.imports import COPIED
+from metastore.storage.importing.imports import COPIED
 from tests.fixtures.hive_schema import VERSIONS, HiveDatabase, hive_database
 from tests.fixtures.server import connected, running
 from tests.wire.importing.filling import ORPHANS, fill

@@ -20,7 +20,7 @@ from metastore.errors import (
 from metastore.importing.copying import Copier, Request
 from metastore.importing.sources import database_partitions, database_source, database_tables
 from metastore.importing.sources.opening import open_source
-from metastore.storage.repositories.imports import COPIED, COPYING
+from metastore.storage.importing.imports import COPIED, COPYING
 from tests.fixtures.hive_schema import HiveDatabase
 from tests.fixtures.server import connected, running
 from tests.wire.importing.moving import compare, compared, copy, opened

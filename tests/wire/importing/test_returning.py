@@ -26,7 +26,7 @@ from metastore.importing.sources.thrift_calls import ThriftCalls
 from metastore.importing.switching import switch
 from metastore.importing.verifying import Difference
 from metastore.services.files.ownership import borrowed
-from metastore.storage.repositories.imports import BORROWED, COPIED, RETURNING, SWITCHED
+from metastore.storage.importing.imports import BORROWED, COPIED, RETURNING, SWITCHED
 from tests.fixtures.database import execute
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import partition, table

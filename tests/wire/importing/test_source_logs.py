@@ -13,7 +13,7 @@ from sqlalchemy.engine import make_url
 from metastore.importing.following.follower import Follower, Step
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import LogState, Source
-from metastore.storage.repositories.imports import COPIED
+from metastore.storage.importing.imports import COPIED
 from tests.fixtures.database import execute
 from tests.fixtures.server import Server, connected, running
 from tests.wire.builders import partition, table

@@ -20,7 +20,7 @@ from metastore.importing.following.replaying import drop_database
 from metastore.importing.sources.opening import open_source
 from metastore.importing.switching import Fence, switch
 from metastore.services.files.ownership import borrowed
-from metastore.storage.repositories.imports import BORROWED, SWITCHED
+from metastore.storage.importing.imports import BORROWED, SWITCHED
 from tests.fixtures.hive_schema import HiveDatabase
 from tests.fixtures.server import Server, connected, running
 from tests.wire.builders import table

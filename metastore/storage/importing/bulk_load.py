@@ -19,9 +19,9 @@ from sqlalchemy.types import BigInteger
 from metastore.domain.keys import KeyKind, kind_of
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.query_ids import CHARACTERS, LENGTH
+from metastore.storage.importing.partition_texts import GIVEN, KNOWN, PartitionTexts
 from metastore.storage.mapping.databases import database_row
 from metastore.storage.mapping.descriptors import complete, shared_part
-from metastore.storage.mapping.partition_texts import GIVEN, KNOWN, PartitionTexts
 from metastore.storage.mapping.tables import table_row
 from metastore.storage.postgres.arrays import is_among
 from metastore.storage.postgres.copy_in import copy_rows, copy_text

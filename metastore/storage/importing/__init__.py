@@ -1,0 +1,1 @@
+"""Imports from other metastores: bulk loading, comparison, and the progress of imports."""
