@@ -31,7 +31,7 @@ _report = click.option(
 
 @click.group("import", cls=Group)
 def import_() -> None:
-    """Move in from another metastore.
+    """Migrate from another metastore.
 
     SOURCE is thrift://host:9083, or the URL of the source's database: postgresql://user:password@host/database or
     mysql://user:password@host/database (needs 'metastore[mysql]'). The user needs only SELECT. Nothing is changed at

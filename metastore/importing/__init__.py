@@ -1,1 +1,1 @@
-"""Moving in from another metastore (docs/decisions/027-imports-write-below-the-services.md)."""
+"""Migration from another metastore (docs/decisions/027-imports-write-below-the-services.md)."""

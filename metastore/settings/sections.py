@@ -352,10 +352,10 @@ class Observability(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class Following(Section):
-    """Moving in from another metastore."""
+    """Migration from another metastore."""
 
-    title = "Moving in"
-    table = "moving"
+    title = "Migration"
+    table = "migration"
 
     follow: str = text(
         "",
