@@ -86,7 +86,6 @@ class BulkChanges(Repository):
                 self._connection.execute(delete(column_statistics).where(condition))
 
     def delete_functions(self, database_ids: Collection[int]) -> None:
-        """Deletes the functions of databases."""
         self._connection.execute(delete(functions).where(is_among(functions.c.database_id, database_ids)))
 
     def delete_constraints(self, database_ids: Collection[int]) -> None:

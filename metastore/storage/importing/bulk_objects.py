@@ -117,7 +117,6 @@ class BulkObjects(Repository):
         self._insert(role_grants, [role_grant_row(grant) for grant in new])
 
     def insert_privileges(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Adds rows of `privileges`."""
         self._insert(privileges, rows)
 
     def insert_master_keys(self, keys: Sequence[tuple[int, str]]) -> None:

@@ -45,7 +45,6 @@ class Following(Repository):
         return self._try_lock(_IMPORTS)
 
     def unlock_imports(self) -> None:
-        """Releases the lock of `try_lock_imports`."""
         self._unlock(_IMPORTS)
 
     def try_lock(self, number: int) -> bool:
@@ -56,7 +55,6 @@ class Following(Repository):
         return self._try_lock(_FOLLOWER, number=str(number))
 
     def unlock(self, number: int) -> None:
-        """Releases the lock of `try_lock`."""
         self._unlock(_FOLLOWER, number=str(number))
 
     def hand_over(self, number: int, runner: UUID, *, lasting: bool = False) -> bool:

@@ -209,7 +209,6 @@ class Imports(Repository):
         self._connection.execute(update(imports).where(imports.c.id == number).values(counts=less))
 
     def set_state(self, number: int, state: str) -> None:
-        """Changes the state."""
         values = {"state": state, "seen_at": now()} | ({"copied_at": now()} if state == COPIED else {})
         self._connection.execute(update(imports).where(imports.c.id == number).values(values))
 
@@ -314,7 +313,6 @@ class Imports(Repository):
         return list(self._connection.execute(_OWN_DATABASES).scalars())
 
     def report(self, number: int, findings: Sequence[Finding]) -> None:
-        """Adds findings."""
         rows = [{"import_id": number, **finding._asdict()} for finding in findings]
         if rows:
             self._connection.execute(insert(import_findings), rows)

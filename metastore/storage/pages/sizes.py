@@ -150,7 +150,6 @@ class Sizes(Repository):
         return Progress(*json.loads(value)) if value else Progress(), now
 
     def save_progress(self, progress: Progress) -> None:
-        """Stores the state of the measurement."""
         query = (
             "INSERT INTO metastore_properties (name, value) VALUES (:name, :value) "
             "ON CONFLICT (name) DO UPDATE SET value = excluded.value"

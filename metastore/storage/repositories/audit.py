@@ -65,7 +65,6 @@ class Audit(Repository):
     """Queries on the audit trail."""
 
     def write(self, note: AuditNote) -> None:
-        """Writes a line."""
         run(self._connection, WRITE, **written(note))
 
     def unlogged(self, limit: int) -> list[AuditLine]:

@@ -70,7 +70,6 @@ class DeadWrites(Repository):
         return self._connection.execute(statement).rowcount == 1
 
     def release(self, query_id: str) -> None:
-        """Releases a claim."""
         self._connection.execute(update(open_writes).where(_COLUMNS.query_id == query_id).values(lease_ends_at=now()))
 
     def read(self, query_id: str, grace: timedelta) -> DeadWrite | None:

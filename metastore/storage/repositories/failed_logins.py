@@ -41,7 +41,6 @@ class FailedLogins(Repository):
         self._connection.execute(_ADD, {"keys": list(keys)})
 
     def delete(self, key: str) -> None:
-        """Deletes the failures of a key."""
         self._connection.execute(delete(failed_logins).where(failed_logins.c.key == key))
 
     def delete_older(self, seconds: float) -> None:

@@ -61,7 +61,6 @@ class Functions(Repository):
         self._connection.execute(delete(functions).where(functions.c.id == function_id))
 
     def delete_of(self, database_id: int) -> None:
-        """Deletes all functions of a database."""
         self._connection.execute(delete(functions).where(functions.c.database_id == database_id))
 
 

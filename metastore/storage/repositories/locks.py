@@ -145,7 +145,6 @@ class Locks(Repository):
         return LockSnapshot(_grouped(rows), any(row.late for row in rows))
 
     def rename_table(self, old: TableName, new: TableName) -> None:
-        """Renames a table in all locks."""
         self._connection.execute(update(lock_components).where(of_table(lock_components, old)).values(named(new)))
 
     def insert(self, holder: Holder, requested: Sequence[Component], blocker: Blocker | None) -> int:
@@ -199,7 +198,6 @@ class Locks(Repository):
         return self._connection.execute(statement).scalar() is not None
 
     def delete_of(self, ended: Sequence[int]) -> None:
-        """Deletes the locks of transactions."""
         self._connection.execute(delete(locks).where(is_among(locks.c.transaction_id, ended)))
 
     def delete_expired(self, timeout: timedelta) -> list[int]:

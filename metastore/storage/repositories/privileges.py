@@ -141,7 +141,6 @@ class Privileges(Repository):
         self._connection.execute(delete(privileges).where(is_among(privileges.c.id, ids)))
 
     def delete_of_role(self, name: str) -> None:
-        """Deletes the privileges of a role."""
         of_role = (privileges.c.principal_type == PrincipalType.ROLE) & (privileges.c.principal == name)
         self._connection.execute(delete(privileges).where(of_role))
 

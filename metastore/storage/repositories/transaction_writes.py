@@ -64,7 +64,6 @@ class TransactionWrites(Repository):
     """Queries on the components of transactions."""
 
     def add(self, transaction: int, components: Sequence[TransactionComponent]) -> None:
-        """Records components of a transaction."""
         if not components:
             return
         arrays = {
@@ -128,7 +127,6 @@ class TransactionWrites(Repository):
         return self._connection.execute(query).scalar()
 
     def rename_table(self, old: TableName, new: TableName) -> None:
-        """Renames a table in all components."""
         statement = update(transaction_components).where(of_table(transaction_components, old))
         self._connection.execute(statement.values(named(new)))
 

@@ -70,7 +70,6 @@ class WriteIds(Repository):
         return [WriteId._make(row) for row in self._connection.execute(query.order_by(write_ids.c.write_id))]
 
     def insert(self, table: TableName, numbers: Sequence[WriteId]) -> None:
-        """Stores write ids."""
         arrays = {
             "transactions": [number.transaction for number in numbers],
             "numbers": [number.number for number in numbers],
@@ -78,7 +77,6 @@ class WriteIds(Repository):
         self._connection.execute(_INSERT, arrays | named(table))
 
     def delete(self, table: TableName, transactions: Sequence[int]) -> None:
-        """Deletes the write ids of these transactions in the table."""
         self._connection.execute(delete(write_ids).where(_of(table, transactions)))
 
     def transaction_of(self, table: TableName, number: int) -> int | None:
