@@ -9,7 +9,7 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, Final
+from typing import Final
 
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.storage.postgres.client_programs import Need, client_program, need_of
@@ -38,7 +38,9 @@ def back_up(url: str, file: Path) -> None:
     try:
         part.unlink(missing_ok=True)
         part.touch(mode=0o600, exist_ok=False)  # the dump contains the names and locations of all objects
-        _run([program, *options, f"--file={part}", f"--dbname={address}"], environment)
+        command = [program, *options, f"--file={part}", f"--dbname={address}"]
+        done = subprocess.run(command, env=environment, capture_output=True, check=False)
+        _raise_for(command, done.returncode, done.stderr)
         part.rename(file)
     except OSError as error:
         raise ConfigurationError(f"{file} cannot be written: {error.strerror}") from error
@@ -97,30 +99,22 @@ def _pipe(reading: subprocess.Popen[bytes], loading: subprocess.Popen[bytes]) ->
 
 
 def _address(url: str) -> tuple[str, dict[str, str]]:
-    """Returns libpq's connection string without passwords, and the environment that holds them."""
-    options = _parameters(url)
-    public = {name: value for name, value in options.items() if name not in _PASSWORDS}
-    secret = {_PASSWORDS[name]: str(value) for name, value in options.items() if _PASSWORDS.get(name)}
-    return " ".join(f"{name}={_quoted(str(value))}" for name, value in public.items()), {**os.environ, **secret}
+    """Returns libpq's connection string without passwords, and the environment that holds them.
 
-
-def _parameters(url: str) -> dict[str, Any]:
-    """Returns the parameters of libpq's connection string and the passwords. Raises UnavailableError."""
+    Raises UnavailableError.
+    """
     try:
         parameters = with_password(parameters_of(url))
     except PasswordError as error:
         raise UnavailableError(f"cannot connect to the database ({error})") from error
-    return {_NAMES.get(name, name): value for name, value in parameters.items()}
+    public = {_NAMES.get(name, name): value for name, value in parameters.items() if name not in _PASSWORDS}
+    secret = {_PASSWORDS[name]: str(value) for name, value in parameters.items() if _PASSWORDS.get(name)}
+    return " ".join(f"{name}={_quoted(str(value))}" for name, value in public.items()), {**os.environ, **secret}
 
 
 def _quoted(value: str) -> str:
     escaped = value.replace("\\", r"\\").replace("'", r"\'")
     return f"'{escaped}'"
-
-
-def _run(command: list[str], environment: dict[str, str]) -> None:
-    done = subprocess.run(command, env=environment, capture_output=True, check=False)
-    _raise_for(command, done.returncode, done.stderr)
 
 
 def _raise_for(command: list[str], status: int, stderr: bytes) -> None:
