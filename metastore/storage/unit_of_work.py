@@ -22,12 +22,10 @@ from metastore.storage.importing.bulk_objects import BulkObjects
 from metastore.storage.importing.following import Following
 from metastore.storage.importing.imports import Imports
 from metastore.storage.pages.activity import Activity
-from metastore.storage.pages.dependency_overview import DependencyOverview
-from metastore.storage.pages.layouts import Layouts
 from metastore.storage.pages.partition_calendar import PartitionCalendar
 from metastore.storage.pages.search import Search
 from metastore.storage.pages.sizes import Sizes
-from metastore.storage.pages.table_overview import TableOverview
+from metastore.storage.pages.table import TablePages
 from metastore.storage.postgres.driver import run
 from metastore.storage.postgres.exceptions import DATABASE_ERRORS, is_read_only, raise_translated, translate
 from metastore.storage.postgres.history import CommitHistory
@@ -111,7 +109,6 @@ class UnitOfWork(Session):
     databases = cached_property(Databases)
     dead_writes = cached_property(DeadWrites)
     dependencies = cached_property(Dependencies)
-    dependency_overview = cached_property(DependencyOverview)
     drops = cached_property(Drops)
     failed_logins = cached_property(FailedLogins)
     file_operations = cached_property(FileOperations)
@@ -120,7 +117,6 @@ class UnitOfWork(Session):
     imports = cached_property(Imports)
     indexes = cached_property(Indexes)
     issued_tokens = cached_property(IssuedTokens)
-    layouts = cached_property(Layouts)
     lineage = cached_property(Lineages)
     locations = cached_property(Locations)
     locks = cached_property(Locks)
@@ -141,7 +137,7 @@ class UnitOfWork(Session):
     servers = cached_property(Servers)
     shared_descriptors = cached_property(SharedDescriptors)
     sizes = cached_property(Sizes)
-    table_overview = cached_property(TableOverview)
+    table_pages = cached_property(TablePages)
     tables = cached_property(Tables)
     tokens = cached_property(Tokens)
     transaction_writes = cached_property(TransactionWrites)

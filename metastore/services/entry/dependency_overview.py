@@ -27,7 +27,7 @@ class DependencyOverviewService:
         """
         table = examine(self._store, self._rights, name)
         with self._store.read() as work:
-            graph = work.dependency_overview.read(table.id, scope_by_conditions(table.grants), _HIDDEN)
+            graph = work.table_pages.dependencies(table.id, scope_by_conditions(table.grants), _HIDDEN)
         if self._rights and table.grants and not is_exact(table.grants):
             graph = _filtered(graph, self._rights, name.catalog)
         return {

@@ -63,7 +63,7 @@ class LayoutService:
         with self._store.read() as work:
             if not self._warehouse.roots.named:
                 self._warehouse.roots.add(work.databases.locations())
-            return work.layouts.newest(examined.id, _PARTITIONS, partitioned=bool(examined.table.partitionKeys))
+            return work.table_pages.layouts(examined.id, _PARTITIONS, partitioned=bool(examined.table.partitionKeys))
 
     def _skew(self, rows: list[dict[str, Any]], declared: list[tuple[str, ...]]) -> list[dict[str, Any]]:
         """Returns, for each partition, the bytes and files of its values; those without a directory are the rest."""

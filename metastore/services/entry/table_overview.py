@@ -42,7 +42,7 @@ class TableOverviewService:
         table = examined.table
         with self._store.read() as work:
             scope = scope_by_conditions(examined.grants)
-            overview = work.table_overview.read(examined.id, name, table.createTime or 0, scope)
+            overview = work.table_pages.overview(examined.id, name, table.createTime or 0, scope)
         analyzed = overview["analyzed"] if examined.may_read else []
         return {
             **_definition(name, table),
