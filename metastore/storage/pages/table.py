@@ -132,10 +132,15 @@ class TablePages(Repository):
     """Reads what the pages about a table show."""
 
     def overview(self, table: int, name: TableName, created: int, scope: Scope) -> dict[str, Any]:
-        """Reads everything. `created`: the table's creation time: older events are about another table of the name.
-        Only dependents of the scope are counted.
+        """Returns the figures of the overview. Counts only dependents of the scope.
 
-        Each of `analyzed` has its `statistics`; None if they are large.
+        Args:
+            table: the table's id.
+            name: its name.
+            created: its creation time; older events are about another table of that name.
+            scope: the tables that the caller may see.
+
+        Each column of `analyzed` has its `statistics`, or None if they are large.
         """
         named = {"catalog": name.catalog, "database": name.database, "name": name.name}
         values = {"table": table, **named, "created": created, **scope.parameters}
@@ -152,10 +157,9 @@ class TablePages(Repository):
         return overview
 
     def layouts(self, table: int, limit: int, *, partitioned: bool) -> list[dict[str, Any]]:
-        """Returns the name, location and skewed values of the partitions with the greatest first key, in the order of
-        their keys, or of the table.
+        """Returns name, location and `skewed` (pairs of a value and its location) of the table, or of partitions.
 
-        `skewed`: pairs of a value and its location.
+        These are the `limit` partitions with the greatest first key, in the order of their keys.
         """
         query = _LAYOUTS if partitioned else _LAYOUT_OF_TABLE
         return self._dicts(query, {"table": table, "limit": limit})
