@@ -59,12 +59,12 @@ def _follow(follower: Follower, stopped: Event, say: Report) -> None:
             say("another process follows this source, or its import is unfinished: waiting")
             return
         say("this process applies its changes")
-        applied, told, since = 0, 0, time.monotonic()
+        applied, reported, since = 0, 0, time.monotonic()
         while not stopped.is_set():
             step = follower.step()
             applied += step.events
-            if applied > told and time.monotonic() - since > _PROGRESS:
+            if applied > reported and time.monotonic() - since > _PROGRESS:
                 say(f"at event {step.position}, {applied} events applied")
-                told, since = applied, time.monotonic()
+                reported, since = applied, time.monotonic()
             if not step.events and not step.compared:
                 stopped.wait(_PAUSE)

@@ -29,7 +29,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from metastore.errors import ConfigurationError
 from metastore.storage.postgres.configuration import configuration
-from metastore.storage.postgres.processes import kill_orphans, postmaster, told_to_stop
+from metastore.storage.postgres.processes import is_to_stop, kill_orphans, postmaster
 
 log = logging.getLogger("metastore.postgres")
 
@@ -86,7 +86,7 @@ class EmbeddedPostgres:
     def keep_running(self, lifeline: int) -> int:
         """Restarts the server when it dies, until `lifeline` becomes readable. Runs in a process of its own."""
         with (self._folder.parent / "postgres.restart.lock").open("a") as restarting:
-            while not told_to_stop(lifeline, postmaster(self._folder)):
+            while not is_to_stop(lifeline, postmaster(self._folder)):
                 if postmaster(self._folder) is None or self._log_is_too_long():
                     fcntl.flock(restarting, fcntl.LOCK_EX)  # other processes that share the server also watch it
                     self._start_again()

@@ -27,7 +27,7 @@ def postmaster(folder: Path) -> int | None:
     return pid if "Name:\tpostgres\n" in status and "State:\tZ" not in status else None
 
 
-def told_to_stop(lifeline: int, server: int | None) -> bool:
+def is_to_stop(lifeline: int, server: int | None) -> bool:
     """Waits briefly. Returns True if `lifeline` is readable, False if the server has ended or nothing has happened."""
     with _ends(server) as ends:
         return lifeline in select.select([lifeline, *ends], [], [], _LOOK)[0]
