@@ -11,7 +11,7 @@ from metastore.app import Application
 from metastore.domain.names import TableName
 from metastore.services.entry import sizes
 from metastore.services.entry.sizes import SizeService
-from metastore.storage.repositories import sizes as repository
+from metastore.storage.pages import sizes as repository
 from tests.fixtures.application import called, counted
 from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database
