@@ -330,7 +330,7 @@ def test_two_writes_do_not_rename_one_directory(metastore_client: Any, written: 
         metastore_client.renew_write(RenewWriteRequest(other, renames=[Rename(f"{root}/ds=1/", f"{root}/{other}")]))
     metastore_client.end_write(one)
     metastore_client.renew_write(RenewWriteRequest(other, renames=[Rename(f"{root}/ds=1", f"{root}/{other}")]))
-    with pytest.raises(MetaException, match="could not be undone"):
+    with pytest.raises(MetaException, match="so that the rename can be undone"):
         metastore_client.renew_write(RenewWriteRequest(other, renames=[Rename(f"{root}/a", f"{root}/{other}0")]))
 
 
