@@ -18,7 +18,7 @@ from metastore.settings import safe_url
 
 @dataclass
 class Report:
-    """The fields of a report. `docs/how-to/move-in.md` says what each command writes into them.
+    """The fields of a report. `docs/how-to/migrate.md` says what each command writes into them.
 
     Attributes:
         counts: objects by kind.
