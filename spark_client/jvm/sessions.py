@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from threading import Thread
 from typing import Any, Final
 
@@ -26,8 +27,11 @@ _SECRET = re.compile(r"spark\.hadoop\..*(secret|password|token|key|credential)",
 def start_context(conf: SparkConf) -> SparkContext:
     """Returns the running SparkContext, or starts one and compiles the rules at the same time.
 
+    Meanwhile it imports modules that PySpark needs for its first call of Java.
+
     Raises UnsupportedSparkError if the Java version does not fit, SessionError if Spark does not start.
     """
+    Thread(target=_import_converters, name="import", daemon=True).start()
     with versions.java_is_checked():
         SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 - starts Java without a SparkContext
     gateway: Any = SparkContext._gateway  # noqa: SLF001
@@ -40,6 +44,14 @@ def start_context(conf: SparkConf) -> SparkContext:
         return SparkContext.getOrCreate(conf)
     except Py4JJavaError as error:  # Spark has logged its stack trace
         raise SessionError(f"Spark does not start: {first_line(error.java_exception)}") from None
+
+
+def _import_converters() -> None:
+    """Imports pandas as Spark 4 does when an argument of a call may be an array: it takes a second of processor time,
+    and Java needs longer to start.
+    """
+    with suppress(ImportError):  # PySpark reports it where it needs the module
+        import_module("pyspark.testing.utils")
 
 
 def _load_known_formats_only(gateway: Any) -> None:

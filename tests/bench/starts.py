@@ -107,7 +107,7 @@ def _running(line: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[str
     try:
         yield process
     finally:
-        every = psutil.Process(process.pid).children(recursive=True)
+        every = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
         for each in (process, *every):
             with suppress(psutil.NoSuchProcess):
                 each.kill()
@@ -116,7 +116,8 @@ def _running(line: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[str
 
 
 def _environment() -> Mapping[str, str]:
-    others = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
+    unset = ("PYSPARK_", "SPARK_", "PYTHONDONTWRITEBYTECODE")  # users' Python caches its bytecode
+    others = {name: value for name, value in os.environ.items() if not name.startswith(unset)}
     return {**others, "PYTHONPATH": str(_ROOT)}
 
 
