@@ -279,7 +279,7 @@ def test_the_client_reconnects_after_haproxy_closed_an_idle_connection(
 ) -> None:
     credentials = Credentials(jwt=issuer.token("bob"), tls=True, ca=str(authority.pem))
     with (
-        haproxy(tmp_path, server.port, idle="300ms") as port,
+        haproxy(tmp_path, server.port, idle="2s") as port,
         connect(f"thrift://localhost:{port}", credentials=credentials, timeout=PATIENCE) as client,
     ):
         for _ in range(3):
