@@ -351,7 +351,7 @@ class Application:
             "truncation": TruncationHandlers(TruncationService(*self._changing)),
             "partition_exchange": PartitionExchangeHandlers(PartitionExchangeService(*self._files)),
             "roles": RoleHandlers(RoleService(self._store, _now)),
-            "privileges": PrivilegeHandlers(PrivilegeService(self._store, _now)),
+            "privileges": PrivilegeHandlers(PrivilegeService(self._store, _now, self._rights)),
             "tokens": TokenHandlers(TokenService(self._store), self._security.delegation),
             "partition_events": PartitionEventHandlers(PartitionEventService(self._store)),
             "materialized_views": MaterializedViewHandlers(MaterializedViewService(self._store, timeout)),
@@ -365,7 +365,7 @@ class Application:
             "scans": ScanHandlers(ScanService(self._store, self._rights), values),
             "cleaning": CleaningHandlers(self.cleaning, FileCheckService(*self._files)),
             "undrop": UndropHandlers(self.undrop),
-            "writes": WriteHandlers(WriteService(self._store), publishing),
+            "writes": WriteHandlers(WriteService(self._store, self._settings.max_open_transactions), publishing),
         }
 
 

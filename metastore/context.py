@@ -56,6 +56,9 @@ class Caller:
 
 caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
 
+decided_version: ContextVar[int | None] = ContextVar("decided_version", default=None)
+"""The version of the table that the current call may alter, if the caller's right to do so depends on its content."""
+
 reply_memory: ContextVar[Callable[[int], None] | None] = ContextVar("reply_memory", default=None)
 """The function that `claim_reply_memory` calls. None: the call is not limited, because it must not be repeated."""
 

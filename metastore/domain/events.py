@@ -57,7 +57,7 @@ class Event(NamedTuple):
     """An event without its id and timestamp. Events of transactions have no `catalog`.
 
     `message` is a JSON object without its timestamp. It contains `PLACEHOLDER` `repetitions` times; each stands for
-    `repeated`, which is sent to the database and stored once.
+    `repeated`, which is sent to the database and stored once. `renamed`: the table had another name before.
     """
 
     type: EventType
@@ -67,6 +67,7 @@ class Event(NamedTuple):
     message: str
     repeated: str = ""
     repetitions: int = 0
+    renamed: bool = False
 
 
 class EventFilter(NamedTuple):

@@ -38,11 +38,16 @@ class Administrator:
 
 @dataclass(frozen=True, slots=True)
 class LocationPrivilege:
-    """The right to register these locations for a table, or for an object of the database if `table` is None."""
+    """The right to register these locations for a table, or for an object of the database if `table` is None.
+
+    `own`: the location of a new table or database, which must not be the default one if another table has that; None if
+    the call names none; empty if it creates neither.
+    """
 
     database: DatabaseName
     table: TableName | None
     locations: tuple[str, ...]
+    own: str | None = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ class Duty(StrEnum):
 _ALL: Final = frozenset(("ALL", "ALL PRIVILEGES"))
 OWNER_RIGHTS: Final = frozenset(map(str, Right)) - {Right.LOCATION, Right.COLUMNS}
 _INCLUDED_IN_ALL: Final = OWNER_RIGHTS - {Right.OWNERSHIP}
+_NEVER_GRANTED: Final = frozenset(map(str, (Right.OWNERSHIP, Right.COLUMNS)))
 _INHERITED: Final = _INCLUDED_IN_ALL - {Right.CREATE}
 NEED_ALL_COLUMNS: Final = frozenset((Right.INSERT, Right.UPDATE, Right.ALTER, Right.OWNERSHIP))
 """Rights that only callers have who see all columns: others would replace rows and partitions by ones without some."""
@@ -213,8 +214,13 @@ class Securable(NamedTuple):
 
 
 def expanded(privileges: Iterable[str]) -> frozenset[str]:
-    """Returns the rights of stored privileges. ALL means all of them; unknown privileges make the object visible."""
+    """Returns the rights of stored privileges. ALL means all of them; unknown privileges make the object visible.
+
+    Nothing that a client stores gives the rights that are never granted.
+    """
     names = {privilege.removesuffix(WITH_OPTION) for privilege in privileges}
+    if names & _NEVER_GRANTED:
+        names = names - _NEVER_GRANTED | {PART}
     return frozenset(names | _INCLUDED_IN_ALL) if names & _ALL else frozenset(names)
 
 

@@ -66,7 +66,8 @@ def alter_table(before: TableText, after: TableText, *, truncated: bool = False)
         isTruncateOp=_word(truncated),
         writeId=after.write_id,
     )
-    return altered._replace(database=after.name.database, table=after.name.name)
+    renamed = before.name != after.name
+    return altered._replace(database=after.name.database, table=after.name.name, renamed=renamed)
 
 
 def drop_table(table: TableText) -> Event:

@@ -31,6 +31,7 @@ _VIEW: Final = "VIRTUAL_VIEW"
 _BUCKETS: Final = ("numBucket", "bucketCol", "numSort", "sortCol")
 _TABLE_FIELDS: Final = (("dbName", "tableName"), ("table_db", "table_name"), ("dbName", "origTableName"))
 _LONGEST_COUNT: Final = 6
+_EXPRESSIONS: Final = ("check_expression", "default_value")
 _VIEW_TEXTS: Final = ("viewOriginalText", "viewExpandedText")
 
 
@@ -143,6 +144,8 @@ def _is_hidden(item: Any, scope_of: ScopeOf, scope: ColumnScope | None) -> bool:
             pass
         case object(column_name=column):  # the other constraints
             scope = next(map(scope_of, _tables_of(item)), scope)
+            if scope is not None and any(scope.is_mentioned(getattr(item, name, None)) for name in _EXPRESSIONS):
+                return True
         case _:
             return False
     return scope is not None and scope.hides(column)

@@ -10,7 +10,9 @@ from metastore.domain.privileges import Right
 from metastore.handlers.arguments import table_name
 from metastore.operations.answer_filters import write_events
 from metastore.operations.fields import DatabaseFields, TableFields
-from metastore.operations.operation import administrator, any_of, change, operation
+from metastore.operations.operation import TARGET, administrator, any_of, change, from_fields, operation
+from metastore.operations.requirements import reported_insert, reported_write, reported_writes
+from metastore.operations.sessions import own_transactions, transactions_of_writes
 from metastore.services.entry.notifications import NotificationService
 from thrift_idl.gen.hive_metastore.ttypes import (
     CmRecycleRequest,
@@ -62,17 +64,31 @@ class NotificationHandlers:
             self._notifications.count(request.fromEventId or 0, request.toEventId, wanted, limit)
         )
 
-    @change(TableFields("rqst.dbName", "rqst.tableName", "rqst.catName"), any_of(Right.INSERT))
+    @change(
+        TableFields("rqst.dbName", "rqst.tableName", "rqst.catName"),
+        any_of(Right.INSERT),
+        from_fields(reported_insert, TARGET, "rqst.data"),
+    )
     def fire_listener_event(self, request: FireEventRequest) -> FireEventResponse:
         name = table_name(request.dbName, request.tableName, request.catName)
         return FireEventResponse(self._notifications.fire(name, _partition_values(request), request.data))
 
-    @change(TableFields("rqst.db", "rqst.table"), any_of(Right.INSERT))
+    @change(
+        TableFields("rqst.db", "rqst.table"),
+        any_of(Right.INSERT),
+        from_fields(own_transactions, "rqst.txnId"),
+        from_fields(reported_write, TARGET, "rqst"),
+    )
     def add_write_notification_log(self, request: WriteNotificationLogRequest) -> WriteNotificationLogResponse:
         self._notifications.add_writes(table_name(request.db, request.table), [request])
         return WriteNotificationLogResponse()
 
-    @change(TableFields("rqst.db", "rqst.table", "rqst.catalog"), any_of(Right.INSERT))
+    @change(
+        TableFields("rqst.db", "rqst.table", "rqst.catalog"),
+        any_of(Right.INSERT),
+        from_fields(transactions_of_writes, "rqst.requestList"),
+        from_fields(reported_writes, TARGET, "rqst.requestList"),
+    )
     def add_write_notification_log_in_batch(
         self, request: WriteNotificationLogBatchRequest
     ) -> WriteNotificationLogBatchResponse:

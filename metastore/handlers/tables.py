@@ -95,7 +95,7 @@ class TableHandlers:
     @change(
         _NEW_TABLE,
         from_fields(new_table, "tbl"),
-        from_fields(referenced_tables, "foreignKeys"),
+        from_fields(referenced_tables, "foreignKeys", "tbl"),
         assignments=from_fields(set_table_owner, "tbl"),
         audit_detail=from_fields(parameters, "tbl.parameters"),
     )
@@ -106,7 +106,7 @@ class TableHandlers:
     @change(
         _REQUESTED_TABLE,
         from_fields(new_table, "request.table"),
-        from_fields(referenced_tables, "request.foreignKeys"),
+        from_fields(referenced_tables, "request.foreignKeys", "request.table"),
         assignments=from_fields(set_table_owner, "request.table"),
         audit_detail=from_fields(parameters, "request.table.parameters"),
     )

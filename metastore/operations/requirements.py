@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from metastore.domain.location_properties import is_relative
 from metastore.domain.names import DatabaseName, TableName, database_name, fold, full_name, table_name
 from metastore.domain.permissions import (
     Administrator,
@@ -25,8 +26,10 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     CreationMetadata,
     Database,
     EnvironmentContext,
+    FireEventRequestData,
     Function,
     Index,
+    InsertEventRequestData,
     Partition,
     PartitionSpec,
     SQLCheckConstraint,
@@ -36,9 +39,11 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     SQLPrimaryKey,
     SQLUniqueConstraint,
     Table,
+    WriteNotificationLogRequest,
 )
 from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
 
+_VIEW: Final = "VIRTUAL_VIEW"
 Requirements: TypeAlias = Iterator[Requirement]
 Constraint: TypeAlias = (
     SQLPrimaryKey | SQLUniqueConstraint | SQLNotNullConstraint | SQLDefaultConstraint | SQLCheckConstraint
@@ -53,7 +58,7 @@ def new_database(database: Database | CreateDatabaseRequest) -> Requirements:
     text = database.databaseName if isinstance(database, CreateDatabaseRequest) else database.name
     name = database_name(text, database.catalogName)
     yield RequiredPrivilege(CatalogName(name.catalog), (Right.CREATE,))
-    yield LocationPrivilege(name, None, locations_in(database))
+    yield LocationPrivilege(name, None, locations_in(database), database.locationUri or None)
 
 
 def altered_database(name: str | None, new: Database | None) -> Requirements:
@@ -76,7 +81,8 @@ def new_table(table: Table | None) -> Requirements:
         return
     database = database_name(table.dbName, table.catName)
     yield RequiredPrivilege(database, (Right.CREATE,))
-    yield LocationPrivilege(database, database.table(fold(table.tableName)), locations_in(table))
+    own = "" if table.tableType == _VIEW else (table.sd.location or None) if table.sd else None
+    yield LocationPrivilege(database, database.table(fold(table.tableName)), locations_in(table), own)
     yield from materialized_view_sources(table.creationMetadata, database)
 
 
@@ -117,18 +123,19 @@ def drop_dependents(name: TableName) -> Requirements:
 def materialized_view_sources(metadata: CreationMetadata | None, database: DatabaseName) -> Requirements:
     """SELECT and ALTER on the source tables of a materialized view of the database.
 
-    ALTER, because the owner of a source cannot drop it from then on.
+    ALTER, because the owner of a source cannot drop it from then on. Missing parts of the names are those of the view,
+    whatever view the metadata names (`rules.materialized_views.complete_metadata`).
     """
     if metadata is None:
         return
-    catalog = metadata.catName or database.catalog
+    catalog = database.catalog
     for source in metadata.sourceTables or ():
         if source is not None and source.table is not None:
             name = table_name(source.table.dbName, source.table.tableName, source.table.catName or catalog)
             yield from _pinned(name)
     for text in metadata.tablesUsed or ():  # [catalog.][database.]table
         parts = (text or "").split(".")
-        full = (catalog, metadata.dbName or database.name)[: max(0, 3 - len(parts))] + tuple(parts)[-3:]
+        full = (catalog, database.name)[: max(0, 3 - len(parts))] + tuple(parts)[-3:]
         yield from _pinned(table_name(full[1], full[2], full[0]))
 
 
@@ -152,15 +159,22 @@ def new_foreign_keys(keys: Sequence[SQLForeignKey | None] | None) -> Requirement
     """ALTER on the table of each foreign key, SELECT on the table that it references."""
     for key in keys or ():
         if key is not None:
-            yield RequiredPrivilege(table_name(key.fktable_db, key.fktable_name, key.catName), (Right.ALTER,))
-    yield from referenced_tables(keys)
+            table = table_name(key.fktable_db, key.fktable_name, key.catName)
+            yield RequiredPrivilege(table, (Right.ALTER,))
+            yield from _referenced([key], table.catalog)
 
 
-def referenced_tables(keys: Iterable[SQLForeignKey | None] | None) -> Requirements:
-    """SELECT on the tables that foreign keys reference."""
+def referenced_tables(keys: Iterable[SQLForeignKey | None] | None, table: Table | None) -> Requirements:
+    """SELECT on the tables that foreign keys of a new table reference."""
+    if table is not None:
+        yield from _referenced(keys, database_name(table.dbName, table.catName).catalog)
+
+
+def _referenced(keys: Iterable[SQLForeignKey | None] | None, catalog: str) -> Requirements:
+    """`catalog`: of the table with the keys; the referenced tables are in it, whatever catalog the keys name."""
     for key in keys or ():
         if key is not None and key.pktable_name is not None:
-            yield RequiredPrivilege(table_name(key.pktable_db, key.pktable_name, key.catName), (Right.SELECT,))
+            yield RequiredPrivilege(table_name(key.pktable_db, key.pktable_name, catalog), (Right.SELECT,))
 
 
 # Indexes
@@ -229,6 +243,35 @@ def exchanged_partitions(source: TableName, target: TableName) -> Requirements:
     yield RequiredPrivilege(source, (Right.SELECT,))
     yield RequiredPrivilege(source, (Right.DELETE,))
     yield RequiredPrivilege(target, (Right.INSERT,))
+
+
+# Files that clients report
+
+
+def reported_insert(table: TableName, data: FireEventRequestData | None) -> Requirements:
+    """The right to the directories of the files that an insert has added."""
+    if data is not None:
+        yield from _reported(table, [data.insertData, *(data.insertDatas or ())])
+
+
+def reported_write(table: TableName, write: WriteNotificationLogRequest | None) -> Requirements:
+    """The right to the directories of the files that a transaction has written."""
+    return reported_writes(table, [write])
+
+
+def reported_writes(table: TableName, writes: Iterable[WriteNotificationLogRequest | None] | None) -> Requirements:
+    """As `reported_write`, for several writes."""
+    return _reported(table, [write.fileInfo for write in writes or () if write is not None])
+
+
+def _reported(table: TableName, inserts: Iterable[InsertEventRequestData | None]) -> Requirements:
+    """Hive's replication copies these files. A name that is not absolute leads it nowhere."""
+    files = [
+        text.partition("#")[0] for insert in inserts if insert is not None for text in insert.filesAdded or () if text
+    ]
+    directories = {text.rpartition("/")[0] for text in files if not is_relative(text)}
+    if directories:
+        yield LocationPrivilege(table.parent, table, tuple(sorted(directories)))
 
 
 # Column statistics

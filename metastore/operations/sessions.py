@@ -25,9 +25,11 @@ from metastore.operations.locations import locations_in
 from thrift_idl.gen.hive_metastore.ttypes import (
     HiveObjectRef,
     HiveObjectType,
+    LockComponent,
     LockRequest,
     OpenTxnRequest,
     PrivilegeBag,
+    WriteNotificationLogRequest,
 )
 from thrift_idl.gen.metastore.ttypes import PublishMode, PublishRequest, ScanRequest
 
@@ -41,27 +43,38 @@ _WRITING: Final = (Right.INSERT, Right.UPDATE, Right.DELETE, Right.ALTER, Right.
 
 
 def lockable(request: LockRequest) -> Requirements:
-    """Visibility of objects that are locked for reading; for other locks, a right to write to or create the object."""
+    """Visibility of objects that are locked for reading; for other locks, a right to write to or create the table.
+
+    ALTER or DROP for other locks of a database, because they block all of its tables.
+    """
     for component in request.component or ():
         if component is None or not split_database(component.dbname)[1]:
             continue
-        name = table_name(component.dbname, component.tablename)
-        any_of = () if component.type == LockType.SHARED_READ else (*_WRITING, Right.CREATE)
+        name, is_read = table_name(component.dbname, component.tablename), _is_read(component)
         if name.name:
+            any_of = () if is_read else (*_WRITING, Right.CREATE)
             yield RequiredPrivilege(name, any_of, if_missing=(Right.CREATE,))
         else:
-            yield RequiredPrivilege(name.parent, any_of)
+            yield RequiredPrivilege(name.parent, () if is_read else (Right.ALTER, Right.DROP))
     if request.txnid:
         yield OwnTransactions((request.txnid,))
 
 
 def locks_to_read(request: LockRequest) -> bool:
-    """Returns whether a request only locks objects for reading. Hive uses the same type of lock for the target of an
-    INSERT; the operation distinguishes the two."""
-    return all(
-        component is None or (component.type == LockType.SHARED_READ and component.operationType not in _WRITES)
-        for component in request.component or ()
-    )
+    """Returns whether a request only locks objects for reading."""
+    return all(component is None or _is_read(component) for component in request.component or ())
+
+
+def _is_read(component: LockComponent) -> bool:
+    """Returns whether a component only locks an object for reading.
+
+    Hive uses the same type of lock for the target of an INSERT; the operation distinguishes the two. A transaction with
+    an operation that writes conflicts with other transactions when it commits, whatever its lock is. Without an
+    operation, a transactional table counts as updated (`rules.lock_requests.written`).
+    """
+    operation = component.operationType or Operation.UNSET
+    writes = operation in _WRITES or (operation == Operation.UNSET and bool(component.isTransactional))
+    return component.type == LockType.SHARED_READ and not writes
 
 
 def opens_to_read(request: OpenTxnRequest) -> bool:
@@ -84,6 +97,11 @@ def own_transactions(transaction: int | None) -> Requirements:
 def own_transaction_list(transactions: Iterable[int | None] | None) -> Requirements:
     """The caller opened the transactions."""
     yield OwnTransactions(tuple(number for number in transactions or () if number))
+
+
+def transactions_of_writes(writes: Iterable[WriteNotificationLogRequest | None] | None) -> Requirements:
+    """The caller opened the transactions of the writes."""
+    yield from own_transaction_list(write.txnId for write in writes or () if write is not None)
 
 
 # Scans and writes

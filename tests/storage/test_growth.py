@@ -15,11 +15,15 @@ import pytest
 from sqlalchemy import func, select
 
 from metastore.app import Application
+from metastore.context import Caller, caller
+from metastore.domain.names import TableName
+from metastore.errors import InvalidOperationError
 from metastore.services.entry import descriptor_cleaning
 from metastore.services.entry.cleaning import CleaningService
 from metastore.services.entry.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.entry.notifications import NotificationService
 from metastore.services.entry.timeouts import TimeoutService
+from metastore.services.entry.writes import WriteService
 from metastore.services.files import journal
 from metastore.storage.schema import metadata
 from tests.fixtures.application import called
@@ -182,3 +186,24 @@ def test_nothing_is_left(application: Application, monkeypatch: pytest.MonkeyPat
             if rows(application) == first:
                 break
         assert rows(application) == first
+
+
+def test_a_user_has_a_limited_number_of_open_writes(application: Application) -> None:
+    """Readers of a table read the list of its open writes."""
+    called(application, "create_table", table("default", "t"))
+    writes, name = WriteService(application._store, 2), TableName("hive", "default", "t")
+    me, another = Caller("here", "me"), Caller("here", "another")
+
+    def begun(user: Caller) -> str:
+        token = caller.set(user)
+        try:
+            return writes.begin(name, 60_000)[0]
+        finally:
+            caller.reset(token)
+
+    first = begun(me), begun(me)
+    with pytest.raises(InvalidOperationError, match="METASTORE_MAX_OPEN_TRANSACTIONS"):
+        begun(me)
+    begun(another)
+    writes.end(first[0])
+    begun(me)

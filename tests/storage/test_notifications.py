@@ -25,7 +25,7 @@ def test_events_are_appended_some_at_a_time(application: Application, monkeypatc
         return run(connection, statement, **given)
 
     monkeypatch.setattr(notifications, "run", noted)
-    shape = dict.fromkeys(Event._fields, "x") | {"message": "{}", "repeated": "", "repetitions": 0}
+    shape = dict.fromkeys(Event._fields, "x") | {"message": "{}", "repeated": "", "repetitions": 0, "renamed": False}
     with application._store.transaction() as work:
         last = work.notifications.last()
         numbers = work.notifications.append(Event(**shape) for _ in range(MANY))
@@ -36,7 +36,8 @@ def test_events_are_appended_some_at_a_time(application: Application, monkeypatc
 
 def test_writes_are_stored_some_at_a_time(application: Application) -> None:
     writes = [
-        Write(7, WriteEventInfo(1, "d", "t", "f", partition=f"p={number}", tableObj="{}")) for number in range(MANY)
+        Write(7, "hive", WriteEventInfo(1, "d", "t", "f", partition=f"p={number}", tableObj="{}"))
+        for number in range(MANY)
     ]
     with statements_of(application._store._engine) as statements, application._store.transaction() as work:
         work.write_notifications.add(writes)

@@ -34,7 +34,6 @@ from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 _ATTEMPTS: Final = 10
-_EVERYTHING: Final = CallerGrants(None, is_admin=True)
 _NO_COLUMNS: Final = ColumnScope(frozenset(), frozenset())
 Result = TypeVar("Result")
 Name = TypeVar("Name", bound=TableName | DatabaseName)
@@ -186,11 +185,10 @@ class Authorization:
                 }
             return set(work.access.seen_tables(unique, grants))
 
-    def creation_times(self, names: Iterable[TableName]) -> dict[TableName, int]:
-        """Returns the tables that the caller may see, with their creation times in seconds since 1970."""
-        visible = self.visible_tables(names)
+    def beginnings(self, names: Iterable[TableName | DatabaseName]) -> dict[TableName | DatabaseName, int]:
+        """Returns the number of the event by which each object got its name; 0 if the log no longer has it."""
         with self._store.read() as work:
-            return work.access.seen_tables(visible, _EVERYTHING)
+            return work.notifications.beginnings(names)
 
     def column_scopes(self, names: Iterable[TableName]) -> dict[TableName, ColumnScope]:
         """Returns the visible columns of each table that has columns hidden from the caller."""

@@ -46,28 +46,30 @@ def visible_filter(rights: Authorization, wanted: EventFilter) -> EventFilter | 
 
 
 def _blanked(rights: Authorization, events: list[NotificationEvent]) -> list[NotificationEvent]:
-    """Blanks events of hidden objects. Events that are older than a table belong to an earlier table of the same name,
-    and are blanked too.
+    """Blanks events of hidden objects. Events from before an object got its name belong to another object, and are
+    blanked too.
     """
     named = [event for event in events if event.dbName is not None]
     homes = {_database(event) for event in named}
     whole = rights.fully_visible_databases(homes)
     elsewhere = (event for event in named if event.tableName and _database(event) not in whole)
-    tables = rights.creation_times(map(_table, elsewhere))
-    for name in rights.column_scopes(tables):  # the events describe all columns
-        del tables[name]
+    tables = rights.visible_tables(map(_table, elsewhere))
+    tables -= rights.column_scopes(tables).keys()  # the events describe all columns
     databases = rights.visible_databases(homes)
     catalogs = rights.visible_catalogs(event.catName for event in events if event.dbName is None and event.catName)
+    since = rights.beginnings([*sorted(homes), *sorted(tables)])
 
     def is_visible(event: NotificationEvent) -> bool:
         if event.dbName is None:
             return event.catName is None or event.catName in catalogs
-        if _database(event) in whole:
+        home, table = _database(event), _table(event)
+        if event.eventId < since[home]:
+            return False
+        if home in whole:
             return True
         if not event.tableName:
-            return _database(event) in databases
-        since = tables.get(_table(event))
-        return since is not None and event.eventTime >= since
+            return home in databases
+        return table in tables and event.eventId >= since[table]
 
     visible = [event if is_visible(event) else _blank(event) for event in events]
     _redact(rights, [event for event in visible if event.message and may_hold_secrets(event.message.encode())])

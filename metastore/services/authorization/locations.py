@@ -62,6 +62,37 @@ def check_locations(
         raise PermissionDeniedError(denied(grants.user, Right.LOCATION, rejected))
 
 
+def check_default_location(work: UnitOfWork, grants: CallerGrants, roots: Roots, required: LocationPrivilege) -> None:
+    """Raises PermissionDeniedError if a new table or database would get its default location, and another table has it.
+
+    No right suffices for that: engines would mix the rows of both. For a database, the same holds for the locations
+    below, where its tables will be.
+    """
+    default = _default(work, required)
+    if default is None:
+        return
+    own = required.own
+    if required.table is None and is_client_default(roots, required.database.name, own):
+        own = None
+    (default,) = roots.canonical([default]).values()
+    if own is not None and default not in roots.canonical(paths.absolute([own])).values():
+        return
+    use = work.locations.others([default], 0, None).get(default, UNUSED)
+    if use.itself or (use.below and required.table is None):
+        text = denied(grants.user, Right.LOCATION, default)
+        raise PermissionDeniedError(f"{text}: another table is there. Use another name or LOCATION")
+
+
+def _default(work: UnitOfWork, required: LocationPrivilege) -> str | None:
+    """Returns the default location of an object that does not exist; None if it exists, or can have no location."""
+    homes = _of_database(work, required.database)
+    if required.table is not None:
+        exists = not homes or work.tables.reference(required.table) is not None
+        return None if exists else paths.table_location(homes[0], required.table.name)
+    catalog = None if homes else work.catalogs.find(required.database.catalog)
+    return paths.database_location(catalog.locationUri, required.database.name) if catalog else None
+
+
 def _own(work: UnitOfWork, required: LocationPrivilege) -> tuple[list[str], int | None]:
     """Returns a table's location and ID; for an object of a database, the database's location, or its default one if it
     does not exist.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
+from metastore.context import decided_version
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import (
     Administrator,
@@ -49,7 +50,7 @@ from metastore.errors import (
     PermissionDeniedError,
     TransactionNotFoundError,
 )
-from metastore.services.authorization.locations import check_locations
+from metastore.services.authorization.locations import check_default_location, check_locations
 from metastore.services.authorization.statistics import changes_only_statistics
 from metastore.services.files.open_writes import ended
 from metastore.services.rules.lookup import missing_database, missing_table, no_statistics
@@ -76,6 +77,7 @@ class Permission:
 
     def check(self, requirements: Sequence[Requirement]) -> None:
         """Raises PermissionDeniedError, HiddenError for a hidden object, NotFoundError for one that does not exist."""
+        decided_version.set(None)
         if self._grants.is_admin:
             return
         self._look_up(_names(requirements))
@@ -121,8 +123,11 @@ class Permission:
         securable = self._visible(name)
         held = rights(self._grants, securable)
         new = required.replacement
-        if not (new is not None and Right.INSERT in held and self._changes_only_statistics(name, new)):
+        version = self._compared_version(name, new) if new is not None and Right.INSERT in held else None
+        if version is None:
             self._require(held, required.any_of, name)
+        elif held.isdisjoint(required.any_of):
+            decided_version.set(version)
         if owns(self._grants, securable):
             return
         if securable.table_id is not None:
@@ -133,15 +138,23 @@ class Permission:
             raise self._denied(Right.OWNERSHIP, name)
         _keep_owner(new, *owner)
 
-    def _changes_only_statistics(self, name: _Name, new: object) -> bool:
+    def _compared_version(self, name: _Name, new: object) -> int | None:
+        """Returns the version of the table from which the new one differs only in statistics; None if there is more.
+
+        INSERT is enough for that, and only for that version: the call must not undo what others change meanwhile.
+        """
         stored = self._work.tables.find(name) if isinstance(name, TableName) else None
-        return stored is not None and isinstance(new, Table) and changes_only_statistics(stored.encoded.decode(), new)
+        if stored is None or not isinstance(new, Table) or not changes_only_statistics(stored.encoded.decode(), new):
+            return None
+        return stored.ref.version
 
     def check_administrator(self, required: Administrator) -> None:
         if required.duty not in self._grants.duties:
             raise self._denied(ADMIN.upper(), "the metastore")
 
     def check_locations(self, required: LocationPrivilege) -> None:
+        if required.own != "":
+            check_default_location(self._work, self._grants, self._roots, required)
         if required.locations:
             self._look_up([required.database])
             database = self._securables[required.database]

@@ -41,14 +41,18 @@ class ActivityService:
     def history(self, name: TableName, before: int | None) -> list[dict[str, Any]] | None:
         """Returns the newest events of a table before an id; None if they may name columns that are hidden from the
         caller. Raises NotFoundError.
+
+        Administrators also see those before the table was renamed or restored: for other callers, they may be about
+        another table of this name.
         """
         examined = examine(self._store, self._rights, name)
         if examined.has_hidden_columns:
             return None
         table = {"catalog": name.catalog, "database": name.database, "table": name.name}
         created = examined.table.createTime or 0
+        is_whole = examined.grants is None or examined.grants.is_admin
         with self._store.read() as work:
-            rows = work.activity.history(before or _NEWEST, _LIMIT, **table, created=created)
+            rows = work.activity.history(before or _NEWEST, _LIMIT, **table, created=created, is_whole=is_whole)
         return [_event(row) for row in rows]
 
     def held(self) -> dict[str, list[dict[str, Any]]]:

@@ -112,9 +112,14 @@ class NotificationService:
             work.write_notifications.add(list(writes.values()))
 
     def writes(self, transaction_id: int, database: str | None, table: str | None) -> list[WriteEventInfo]:
-        """Returns the writes of a transaction, optionally to one database or table."""
+        """Returns the writes of a transaction, optionally to one database or table.
+
+        With authorization, only those to tables that still have their name: others would be taken for writes to the
+        tables that have these names now.
+        """
+        present = self._rights is not None and not self._rights.grants().is_admin
         with self._store.read() as work:
-            return work.write_notifications.of(transaction_id, database, table)
+            return work.write_notifications.of(transaction_id, database, table, present=present)
 
     def clean(self) -> int:
         """Deletes events and ended writes older than the time to live, in batches, unless another server does.
@@ -194,7 +199,7 @@ def _write(table: TableText, partition: PartitionText | None, request: WriteNoti
         tableObj=table.text,
         partitionObj=partition.text if partition else None,
     )
-    return Write(request.txnId, info)
+    return Write(request.txnId, table.name.catalog, info)
 
 
 def _joined(first: Write | None, second: Write) -> Write:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from metastore.domain.names import DatabaseName
+from metastore.domain.privileges import Duty
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
+from metastore.services.authorization.authorization import Authorization
 from metastore.services.rules.privileges import ObjectName, RequestedPrivilege, found_targets, grants_of, privilege_set
-from metastore.services.service import ClockedService
+from metastore.services.service import Clock, ClockedService
 from metastore.storage.repositories.privileges import Grant, Target
+from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObjectType, PrincipalPrivilegeSet
 
 
 class PrivilegeService(ClockedService):
     """Rules of privileges (Hive's HMSHandler, ObjectStore)."""
+
+    def __init__(self, store: Store, clock: Clock, rights: Authorization | None = None) -> None:
+        """`rights`: None if every caller may revoke everything."""
+        super().__init__(store, clock)
+        self._rights = rights
 
     def grant(self, requests: Sequence[RequestedPrivilege]) -> None:
         """Grants all of the privileges, or none. Raises NotFoundError, AlreadyExistsError, InvalidObjectError."""
@@ -30,22 +39,25 @@ class PrivilegeService(ClockedService):
     def revoke(self, requests: Sequence[RequestedPrivilege], *, option_only: bool = False) -> None:
         """Revokes all of the privileges, or none. `option_only`: revokes only their grant options.
 
+        With authorization, only administrators and owners of all of the objects revoke what others have granted.
+
         Raises NotFoundError for an object, InvalidObjectError for a privilege that was not granted,
         InvalidOperationError (`option_only`) for a privilege without the grant option.
         """
         if not requests:
             return
+        owns = self._owns(requests)
         with self._store.transaction() as work:
             grants = grants_of(work, requests, self._clock())
             ids = []
-            for grant, (grant_id, option) in zip(grants, work.privileges.find(grants), strict=True):
-                if grant_id is None:
+            for grant, found in zip(grants, work.privileges.find(grants), strict=True):
+                if found is None or not (found.is_own or owns):
                     raise InvalidObjectError(f"No grant ({grant.privilege}) of {grant.principal} found")
-                if option_only and not option:
+                if option_only and not found.option:
                     raise InvalidOperationError(
                         f"User {grant.principal} does not have grant option with privilege {grant.privilege}"
                     )
-                ids.append(grant_id)
+                ids.append(found.id)
             if option_only:
                 work.privileges.delete_option(ids)
             else:
@@ -89,6 +101,15 @@ class PrivilegeService(ClockedService):
             (target,) = found_targets(work, [name])
             privileges = work.privileges.select_of(target, user, groups or [], roles or []) if target else []
         return privilege_set(privileges, user, groups or [], roles or [])
+
+    def _owns(self, requests: Sequence[RequestedPrivilege]) -> bool:
+        """Returns whether the caller administers privileges, or owns all of the objects."""
+        grants = self._rights.grants() if self._rights else None
+        if self._rights is None or grants is None or grants.is_admin or Duty.SECURITY in grants.duties:
+            return True
+        homes = [(DatabaseName(one.object.catalog, one.object.database or ""), one.object) for one in requests]
+        names = {home if on.kind == HiveObjectType.DATABASE else home.table(on.table or "") for home, on in homes}
+        return self._rights.owned(names) >= names
 
 
 def _without_time(grant: Grant) -> Grant:

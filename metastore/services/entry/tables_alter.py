@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 
+from metastore.context import decided_version
 from metastore.domain import table_events
 from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.domain.renaming import replaces
@@ -81,6 +82,7 @@ class TableAlterService(ChangingService):
                     stored = _lock(work, name, target if replaces(context) else None)
                     old = stored.encoded.decode()
                     check_version(str(name), stored.ref.version, context)
+                    _check_decided(stored)
                     _check_expected(old, new, context)
                     # A repeated attempt begins with the table that the client sent.
                     after = self._successor(database, old, copy.deepcopy(new), context)
@@ -163,6 +165,13 @@ def _lock(work: UnitOfWork, name: TableName, replaced: TableName | None) -> Stor
         lock_tables(work, [name, replaced], "change")
     missing = InvalidOperationError(f"alter is not possible: {name} table not found")
     return required(work.tables.find(name, lock="change"), missing)
+
+
+def _check_decided(table: StoredTable) -> None:
+    """Raises ConflictError if the caller's right to alter the table depends on another version of it."""
+    decided = decided_version.get()
+    if decided is not None and decided != table.ref.version:
+        raise ConflictError(f"Another client has just changed {table.ref.name}: read it again and repeat the change")
 
 
 def _check_expected(old: Table, new: Table, context: Mapping[str, str]) -> None:

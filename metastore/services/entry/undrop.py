@@ -85,9 +85,16 @@ class UndropService(FileService):
         self._authorization = authorization
 
     def dropped(self, catalog: str, database: str | None) -> list[tuple[Drop, int, int]]:
-        """Lists drops that can be undone, the newest first, each with the files and bytes in the trash."""
+        """Lists drops that can be undone, the newest first, each with the files and bytes in the trash.
+
+        A new database of a name is another one: its owner does not learn what was in the earlier one.
+        """
+        grants = self._authorization.grants() if self._authorization else None
         with self._store.read() as work:
-            drops = work.drops.find(catalog, database)
+            if grants is None or grants.is_admin or Duty.DATA in grants.duties:
+                drops = work.drops.find(catalog, database)
+            else:
+                drops = work.drops.find_present(catalog, database, grants.user)
             locations = work.file_operations.trash_locations([drop.id for drop in drops])
         counted = {}
         for drop in drops:

@@ -8,7 +8,7 @@ from typing import Final
 from metastore.context import caller
 from metastore.domain.names import TableName
 from metastore.domain.query_ids import names_write
-from metastore.errors import ConflictError, InvalidInputError
+from metastore.errors import ConflictError, InvalidInputError, InvalidOperationError
 from metastore.services.cascade.dependencies import check_writable
 from metastore.services.files.open_writes import ended, root_of
 from metastore.services.files.own_locations import require_own
@@ -16,7 +16,7 @@ from metastore.services.rules.lookup import get_table, required
 from metastore.services.service import Service
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.repositories.writes import RenamedPath
-from metastore.storage.unit_of_work import UnitOfWork
+from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 
 _LONGEST_LEASE: Final = 86_400_000  # milliseconds
@@ -24,6 +24,11 @@ _LONGEST_LEASE: Final = 86_400_000  # milliseconds
 
 class WriteService(Service):
     """Rules of writes. Catalog, database and table names are in lower case."""
+
+    def __init__(self, store: Store, per_user: int = 10_000) -> None:
+        """`per_user`: how many writes one user may have open. Readers of a table read the list of its open writes."""
+        super().__init__(store)
+        self._per_user = per_user
 
     def begin(
         self, table: TableName, lease_millis: int, directory: str | None = None, shared: Sequence[str] = ()
@@ -33,8 +38,8 @@ class WriteService(Service):
         `directory`: the parent of the requested directory, which is named by the query id; None requests none.
         `shared`: directories where others have files, too.
 
-        Raises NotFoundError, InvalidOperationError for a table without files, InvalidInputError for a bad lease or for
-        locations that are not the table's own.
+        Raises NotFoundError, InvalidOperationError for a table without files or a user with too many open writes,
+        InvalidInputError for a bad lease or for locations that are not the table's own.
         """
         if not 0 < lease_millis <= _LONGEST_LEASE:
             raise InvalidInputError(f"leaseMillis is {lease_millis}, but must be from 1 to {_LONGEST_LEASE}")
@@ -45,7 +50,13 @@ class WriteService(Service):
             check_writable(stored.encoded.decode(), "Cannot begin a write")
             work.give_number()
             root = root_of(stored)
-            query_id = work.writes.begin(stored.ref.id, stored.ref.write_token, root, lease_millis, user)
+            token, most = stored.ref.write_token, self._per_user
+            query_id = work.writes.begin(stored.ref.id, token, root, lease_millis, user, most)
+            if query_id is None:
+                raise InvalidOperationError(
+                    f"User {user} cannot begin another write: the limit is {most} open ones "
+                    "(METASTORE_MAX_OPEN_TRANSACTIONS). End some."
+                )
             own = [] if directory is None else [_location(paths.join(directory, query_id))]
             granted = _register(work, query_id, stored.ref.id, [root], own, [_location(text) for text in shared])
             return query_id, None if directory is None else bool(granted)

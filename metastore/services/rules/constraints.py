@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from metastore.domain.names import DEFAULT_CATALOG, TableName, fold, split_database
+from metastore.domain.names import DEFAULT_CATALOG, TableName, fold, split_database, table_name
 from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.rules.events import constraint_events
 from metastore.services.rules.foreign_keys import check_referenced
@@ -112,7 +112,8 @@ def _with_parent(named: NamedConstraint, catalog: str, parents: Mapping[TableNam
     name = _parent_of(named.constraint, catalog)
     if name is None or named.kind.parent is None:
         return named
-    parent = required(parents.get(name), NotFoundError(f"Parent table not found: {name}"))
+    found = parents.get(name) if name.catalog == catalog else None
+    parent = required(found, NotFoundError(f"Parent table not found: {name}"))
     field = named.kind.parent.column
     column = fold(getattr(named.constraint, field))
     if column not in _columns(parent.encoded.decode()):
@@ -122,11 +123,12 @@ def _with_parent(named: NamedConstraint, catalog: str, parents: Mapping[TableNam
 
 
 def _parent_of(constraint: Constraint, catalog: str) -> TableName | None:
+    """Returns the table that a foreign key refers to; None for other constraints. Without a prefix, the name is in the
+    catalog of the key's own table (`operations.requirements` checks the same name)."""
     parent = KINDS[type(constraint)].parent
     if parent is None:
         return None
-    database = split_database(getattr(constraint, parent.database))[1] or ""
-    return TableName(catalog, database, fold(getattr(constraint, parent.table)))
+    return table_name(getattr(constraint, parent.database), getattr(constraint, parent.table), catalog)
 
 
 def _columns(table: Table) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -31,6 +32,7 @@ DATABASE, TABLE = HiveObjectType.DATABASE, HiveObjectType.TABLE
 PARTITION, COLUMN = HiveObjectType.PARTITION, HiveObjectType.COLUMN
 
 
+_PRIVILEGE = re.compile(r"[A-Za-z][A-Za-z0-9_ ]*")  # "+", "@" and "." have a meaning in the grants of a caller
 _KINDS = (PrincipalType.USER, PrincipalType.GROUP, PrincipalType.ROLE)  # in the order of PrincipalPrivilegeSet
 
 
@@ -200,6 +202,8 @@ def _grants(requested: HiveObjectPrivilege, target: Target, now: int) -> Iterato
     privileges = [part.strip() for part in (info.privilege or "").split(",") if part.strip()] if info else []
     if not privileges:
         raise InvalidObjectError(f"No privilege is named for {requested.principalName}")
+    if malformed := next((text for text in privileges if not _PRIVILEGE.fullmatch(text)), None):
+        raise InvalidObjectError(f"{malformed!r} is not the name of a privilege")
     for privilege in privileges:
         is_rule = privilege.upper().startswith(DENY) or (target.scope is not None and is_pattern(target.scope))
         privilege = privilege.upper() if is_rule else privilege

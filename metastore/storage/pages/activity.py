@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from sqlalchemy import text
 
+from metastore.storage.queries.drops import OF_PRESENT_DATABASE
+from metastore.storage.queries.name_changes import NAMED_SINCE
 from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.visibility import Scope
 
@@ -22,10 +24,12 @@ _EVENT: Final = f"""
     CASE WHEN length(e.message) < {_LONGEST} THEN e.message END AS message,
     substring(left(e.message, 1000) FROM '"user":"([^"]*)"') AS "user"
 """
+_SINCE_NAMED: Final = NAMED_SINCE.format(catalog="e.catalog", database="e.database", table="e.table_name")
+_SINCE_DATABASE: Final = NAMED_SINCE.format(catalog="e.catalog", database="e.database", table="''")
 _HISTORY: Final = text(f"""
     SELECT {_EVENT} FROM notification_log AS e
     WHERE e.catalog = :catalog AND e.database = :database AND e.table_name = :table AND e.event_id < :before
-      AND e.event_time >= :created
+      AND e.event_time >= :created AND (cast(:is_whole AS boolean) OR e.event_id >= {_SINCE_NAMED})
     ORDER BY e.event_id DESC LIMIT :limit
 """)  # noqa: S608 - constants
 
@@ -33,6 +37,7 @@ _EXISTS: Final = """
     EXISTS (SELECT FROM databases AS d JOIN tables AS t ON t.database_id = d.id
             WHERE d.catalog = e.catalog AND d.name = e.database AND t.name = e.table_name)
 """
+_PRESENT: Final = OF_PRESENT_DATABASE.format(drop="r", database="d.id")
 _CHANGES: Final = f"""
     WITH recent AS MATERIALIZED (
         {{recent}} ORDER BY e.event_id DESC LIMIT :limit
@@ -46,11 +51,11 @@ _CHANGES: Final = f"""
                       extract(epoch FROM r.kept_until)::float8 AS kept_until
                FROM drops AS r LEFT JOIN databases AS d ON d.catalog = r.catalog AND d.name = r.database
                WHERE r.kept_until > now()
-                 AND (cast(:is_admin AS boolean) OR r.dropped_by = :user OR {{altered}})
+                 AND (cast(:is_admin AS boolean) OR r.dropped_by = :user OR ({{altered}} AND {_PRESENT}))
                ORDER BY r.dropped_at DESC, r.id DESC LIMIT {_LISTED}) AS x) AS drops
 """  # noqa: S608 - constants
 _RECENT: Final = "SELECT e.event_id FROM notification_log AS e WHERE e.event_id < :before"
-# Events before the creation of a table are about another one of its name.
+# Events from before a table or database got its name are about another one.
 _RECENT_SEEN: Final = f"""
     SELECT e.event_id FROM notification_log AS e
     LEFT JOIN databases AS d ON d.catalog = e.catalog AND d.name = e.database
@@ -58,9 +63,10 @@ _RECENT_SEEN: Final = f"""
     WHERE e.event_id < :before
       AND e.event_id >= least(:before, (SELECT last_event_id + 1 FROM notification_sequence)) - {_SCANNED}
       AND ({{whole}} OR (e.table_name IS NULL AND {{databases}})
-           OR ({{seen}} AND NOT {{narrowed}} AND e.event_time >= t.create_time))
+           OR ({{seen}} AND NOT {{narrowed}} AND e.event_id >= {_SINCE_NAMED}))
+      AND e.event_id >= {_SINCE_DATABASE}
 """  # noqa: S608 - constants
-_FEW: Final = "(SELECT t.id, t.database_id, t.name, t.create_time FROM tables AS t WHERE {seen} OFFSET 0)"
+_FEW: Final = "(SELECT t.id, t.database_id, t.name FROM tables AS t WHERE {seen} OFFSET 0)"
 
 _HIDDEN: Final = "CASE WHEN cast(:is_admin AS boolean) OR {user} = :user THEN {column} ELSE '***' END"
 _LOCKS: Final = f"""
@@ -169,10 +175,12 @@ class Activity(Repository):
         return events or [], drops or []
 
     def history(
-        self, before: int, limit: int, *, catalog: str, database: str, table: str, created: int
+        self, before: int, limit: int, *, catalog: str, database: str, table: str, created: int, is_whole: bool
     ) -> list[dict[str, Any]]:
-        """Returns the newest events of a table before an id, since its creation."""
-        named = {"catalog": catalog, "database": database, "table": table, "created": created}
+        """Returns the newest events of a table before an id, since its creation; unless `is_whole`, since it got its
+        name.
+        """
+        named = {"catalog": catalog, "database": database, "table": table, "created": created, "is_whole": is_whole}
         return self._dicts(_HISTORY, {**named, "before": before, "limit": limit})
 
     def held(

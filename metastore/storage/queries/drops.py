@@ -24,8 +24,17 @@ BEGIN = Prepared(
         RETURNING id
     """),
 )
+OF_PRESENT_DATABASE: Final = """(
+    EXISTS (SELECT FROM dropped_tables AS x
+            WHERE (x.drop_id = {drop}.id OR x.table_id = {drop}.table_id) AND x.database_id = {database})
+    OR EXISTS (SELECT FROM tables AS x WHERE x.id = {drop}.table_id AND x.database_id = {database})
+)"""
+"""The drops in the database that has the name now, and not in an earlier one of that name."""
+_HOME: Final = "(SELECT d.id FROM databases AS d WHERE d.catalog = drops.catalog AND d.name = drops.database)"
 FIND = text(f"""
     SELECT {_COLUMNS} FROM drops WHERE catalog = :catalog AND kept_until > now()
+        AND (cast(:everything AS boolean) OR dropped_by = :user
+             OR {OF_PRESENT_DATABASE.format(drop="drops", database=_HOME)})
         AND (cast(:database AS text) IS NULL OR database = :database OR table_id = :table_id)
         AND (cast(:name AS text) IS NULL OR name = :name OR table_id = :table_id)
     ORDER BY id DESC

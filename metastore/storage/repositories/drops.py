@@ -76,7 +76,26 @@ class Drops(Repository):
         The empty `name` selects drops of the database itself. `table_id` also selects drops of that table under an
         earlier name.
         """
+        return self._found(catalog, database, name, table_id, everything=True)
+
+    def find_present(self, catalog: str, database: str | None, user: str | None) -> list[Drop]:
+        """Lists the drops of a database that a user may know: by this user, and those in the present database of the
+        name.
+        """
+        return self._found(catalog, database, user=user, everything=False)
+
+    def _found(
+        self,
+        catalog: str,
+        database: str | None,
+        name: str | None = None,
+        table_id: int | None = None,
+        user: str | None = None,
+        *,
+        everything: bool,
+    ) -> list[Drop]:
         values = {"catalog": catalog, "database": database, "name": name, "table_id": table_id}
+        values |= {"user": user, "everything": everything}
         return [Drop(*row) for row in self._connection.execute(statements.FIND, values)]
 
     def owners(self, drop: Drop, table: str) -> list[tuple[str | None, int | None]]:

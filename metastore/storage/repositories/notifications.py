@@ -11,9 +11,11 @@ from sqlalchemy.dialects.postgresql import insert
 
 from metastore.context import caller, claim_reply_memory
 from metastore.domain.events import FORMAT, PLACEHOLDER, Event, EventFilter, to_json
+from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.errors import InvalidInputError
 from metastore.storage.postgres.arrays import is_text_among
 from metastore.storage.postgres.driver import run
+from metastore.storage.queries.name_changes import NAMED_SINCE
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.logs import notification_log, notification_sequence, write_notifications
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, WriteEventInfo
@@ -34,19 +36,36 @@ _JOINED = text(f"""(
     ) AS files
 )""")  # noqa: S608 - only constants of this module
 
+_BEGINNINGS: Final = text(f"""
+    SELECT wanted.number,
+           {NAMED_SINCE.format(catalog="wanted.catalog", database="wanted.database", table="wanted.name")}
+    FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:tables AS text[]))
+         WITH ORDINALITY AS wanted(catalog, database, name, number)
+""")  # noqa: S608 - constants
+_OF_PRESENT_TABLE: Final = text(
+    f"write_notifications.catalog = '{DEFAULT_CATALOG}' AND write_notifications.after_event >= "
+    + NAMED_SINCE.format(
+        catalog="write_notifications.catalog",
+        database="write_notifications.database",
+        table="write_notifications.table_name",
+    )
+)
+
 APPEND: Final = """
     WITH taken AS (
         UPDATE notification_sequence SET last_event_id = last_event_id + %(count)s
         RETURNING last_event_id - %(count)s AS before, floor(extract(epoch FROM clock_timestamp()))::int AS time
     )
     INSERT INTO notification_log
-        (event_id, event_time, event_type, catalog, database, table_name, message, repeated, repetitions)
+        (event_id, event_time, event_type, catalog, database, table_name, message, repeated, repetitions, renamed)
     SELECT taken.before + new.position, taken.time, new.type, new.catalog, new.database, new.table_name,
-           '{"timestamp":' || taken.time || cast(%(user)s AS text) || ',' || new.message, new.repeated, new.repetitions
+           '{"timestamp":' || taken.time || cast(%(user)s AS text) || ',' || new.message, new.repeated, new.repetitions,
+           new.renamed
     FROM taken, unnest(
         cast(%(type)s AS text[]), cast(%(catalog)s AS text[]), cast(%(database)s AS text[]), cast(%(table)s AS text[]),
-        cast(%(message)s AS text[]), cast(%(repeated)s AS text[]), cast(%(repetitions)s AS int[])
-    ) WITH ORDINALITY AS new(type, catalog, database, table_name, message, repeated, repetitions, position)
+        cast(%(message)s AS text[]), cast(%(repeated)s AS text[]), cast(%(repetitions)s AS int[]),
+        cast(%(renamed)s AS boolean[])
+    ) WITH ORDINALITY AS new(type, catalog, database, table_name, message, repeated, repetitions, renamed, position)
 """
 """Numbers and stores the `appended` events, with the database's time.
 
@@ -69,9 +88,10 @@ def _user() -> str:
 
 
 class Write(NamedTuple):
-    """The files that a transaction wrote to one table or partition."""
+    """The files that a transaction wrote to one table or partition, in this catalog."""
 
     transaction_id: int
+    catalog: str
     info: WriteEventInfo
 
 
@@ -156,6 +176,17 @@ class Notifications(Repository):
             query = query.where(log.event_id <= up_to)
         return self._connection.execute(query).scalar_one()
 
+    def beginnings(self, names: Iterable[TableName | DatabaseName]) -> dict[TableName | DatabaseName, int]:
+        """Returns the number of the event by which each object got its name (`NAMED_SINCE`)."""
+        ordered = list(names)
+        tables = [name if isinstance(name, TableName) else TableName(name.catalog, name.name, "") for name in ordered]
+        values = {
+            "catalogs": [name.catalog for name in tables],
+            "databases": [name.database for name in tables],
+            "tables": [name.name for name in tables],
+        }
+        return {ordered[number - 1]: event_id for number, event_id in self._connection.execute(_BEGINNINGS, values)}
+
     def delete_older(self, seconds: float, limit: int) -> int:
         """Deletes the oldest events up to the first recent one, at most `limit`; returns their number.
 
@@ -180,13 +211,19 @@ class WriteNotifications(Repository):
         table = write_notifications
         new = insert(table).values([_row(write) for write in writes])
         changed: dict[str, Any] = {
-            name: new.excluded[name] for name in ("table_object", "partition_object", "event_time")
+            name: new.excluded[name]
+            for name in ("catalog", "table_object", "partition_object", "event_time", "after_event")
         }
         changed["files"] = _JOINED
         self._connection.execute(new.on_conflict_do_update(constraint="write_notifications_pkey", set_=changed))
 
-    def of(self, transaction_id: int, database: str | None, table: str | None) -> list[WriteEventInfo]:
-        """Returns the writes of a transaction, by database and table; None for all."""
+    def of(
+        self, transaction_id: int, database: str | None, table: str | None, *, present: bool = False
+    ) -> list[WriteEventInfo]:
+        """Returns the writes of a transaction, by database and table; None for all.
+
+        `present`: only writes to tables of the default catalog that still have their name.
+        """
         columns = write_notifications.c
         query = (
             select(write_notifications)
@@ -197,6 +234,8 @@ class WriteNotifications(Repository):
             query = query.where(columns.database == database)
         if table is not None:
             query = query.where(columns.table_name == table)
+        if present:
+            query = query.where(_OF_PRESENT_TABLE)
         return [
             WriteEventInfo(
                 writeId=row.write_id,
@@ -227,6 +266,7 @@ def _row(write: Write) -> dict[str, Any]:
     info = write.info
     return {
         "transaction_id": write.transaction_id,
+        "catalog": write.catalog,
         "database": info.database,
         "table_name": info.table,
         "partition": info.partition,
@@ -235,6 +275,7 @@ def _row(write: Write) -> dict[str, Any]:
         "partition_object": info.partitionObj,
         "files": info.files,
         "event_time": _before(0),
+        "after_event": select(notification_sequence.c.last_event_id).scalar_subquery(),
     }
 
 

@@ -49,6 +49,14 @@ class Grant(NamedTuple):
     create_time: int
 
 
+class FoundGrant(NamedTuple):
+    """The id of a grant, whether it has the grant option, and whether it is by the grantor who was asked for."""
+
+    id: int
+    option: bool
+    is_own: bool
+
+
 class StoredGrant(NamedTuple):
     """A grant and its id."""
 
@@ -83,10 +91,11 @@ _INSERT = text(f"INSERT INTO privileges ({_NAMES}) SELECT * FROM {_UNNESTED} AS 
 # Uses the unique index. If several grantors have granted a privilege, the grantor's own grant is preferred, then the
 # oldest.
 _FIND = text(f"""
-    SELECT wanted.number, existing.id, existing.grant_option
+    SELECT wanted.number, existing.id, existing.grant_option,
+           existing.grantor IS NOT DISTINCT FROM wanted.grantor AS own
     FROM {_UNNESTED} WITH ORDINALITY AS wanted({_NAMES}, number)
     LEFT JOIN LATERAL (
-        SELECT id, grant_option FROM privileges AS candidate
+        SELECT id, grant_option, grantor FROM privileges AS candidate
         WHERE candidate.object_type = wanted.object_type
           AND COALESCE(candidate.database_id, 0) = COALESCE(wanted.database_id, 0)
           AND COALESCE(candidate.table_id, 0) = COALESCE(wanted.table_id, 0)
@@ -128,9 +137,10 @@ class Privileges(Repository):
         """Adds grants. Raises AlreadyExistsError if one exists or is given twice."""
         self._connection.execute(_INSERT, _arrays(grants))
 
-    def find(self, grants: Sequence[Grant]) -> list[tuple[int | None, bool]]:
-        """Returns id and grant option of the grants to these principals, in order; id None if there is none."""
-        return [(row.id, bool(row.grant_option)) for row in self._connection.execute(_FIND, _arrays(grants))]
+    def find(self, grants: Sequence[Grant]) -> list[FoundGrant | None]:
+        """Returns the grants to these principals, in order: the one by the same grantor, if there is one."""
+        rows = self._connection.execute(_FIND, _arrays(grants))
+        return [None if row.id is None else FoundGrant(row.id, bool(row.grant_option), row.own) for row in rows]
 
     def granted_by(self, authorizer: str | None, target: Target) -> list[StoredGrant]:
         """Locks and returns the grants of an authorizer on the target. A column without a name means any."""

@@ -42,6 +42,10 @@ _BEGIN = text("""
     SELECT :token || '-' || counter.last_number, :table_id, counter.last_number, ARRAY[:root], :lease_millis,
            clock_timestamp() + :lease, false, :user
     FROM counter
+    WHERE (SELECT count(*) FROM (
+        SELECT FROM open_writes AS held
+        WHERE held.user_name = :user AND held.aborted_at IS NULL AND held.lease_ends_at > clock_timestamp() LIMIT :most
+    ) AS held) < :most
     RETURNING query_id
 """)
 
@@ -93,11 +97,15 @@ _MOVE = (
 class Writes(Repository):
     """Queries on open writes. Locations are canonical."""
 
-    def begin(self, table_id: int, token: str, root: str, lease_millis: int, user: str | None) -> str:
-        """Registers a write of a user, and returns its query id. `token`: the table's prefix of query ids."""
+    def begin(self, table_id: int, token: str, root: str, lease_millis: int, user: str | None, most: int) -> str | None:
+        """Registers a write of a user, and returns its query id; None if the user has `most` open writes already.
+
+        `token`: the table's prefix of query ids.
+        """
         lease = timedelta(milliseconds=lease_millis)
         values = {"table_id": table_id, "token": token, "root": root, "lease_millis": lease_millis, "lease": lease}
-        query_id: str = self._connection.execute(_BEGIN, values | {"user": user}).scalar_one()
+        values |= {"user": user, "most": most}
+        query_id: str | None = self._connection.execute(_BEGIN, values).scalar_one_or_none()
         return query_id
 
     def renew(self, query_id: str) -> OpenWrite | None:

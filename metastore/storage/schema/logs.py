@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from metastore.storage.schema.base import Name, Texts, counter_table, metadata, time_column
@@ -23,7 +23,15 @@ notification_log = Table(
     # The text that replaces events.PLACEHOLDER in the message.
     Column("repeated", Text, nullable=False, server_default=""),
     Column("repetitions", Integer, nullable=False, server_default="0"),
+    Column("renamed", Boolean, nullable=False, server_default="false"),  # the table had another name before
     Index("notification_log_table_name_idx", "table_name", "event_id"),
+    Index(  # for `queries.name_changes`
+        "notification_log_begins_idx",
+        "database",
+        text("(coalesce(table_name, ''::text))"),
+        "event_id",
+        postgresql_where=text("event_type IN ('CREATE_DATABASE', 'CREATE_TABLE') OR renamed"),
+    ),
 )
 
 # The files that a transaction wrote (Hive's TXN_WRITE_NOTIFICATION_LOG), for readers of its COMMIT_TXN event.
@@ -39,6 +47,8 @@ write_notifications = Table(
     Column("partition_object", Text),
     Column("files", Text, nullable=False),  # joined with "]", as Hive's ReplChangeManager
     Column("event_time", Integer, nullable=False, index=True),
+    Column("catalog", Name, nullable=False, server_default="hive"),
+    Column("after_event", BigInteger, nullable=False, server_default="0"),  # the last event when it was stored
 )
 
 audit_sequence = counter_table("audit_sequence", "last_number")

@@ -1,4 +1,5 @@
-"""Who may drop and restore objects: a dependent table of others, and CREATE in the database, change nothing."""
+"""Who may drop and restore objects: a dependent table of others, and CREATE in the database, change nothing. Names and
+locations that pass from one object to another."""
 
 from __future__ import annotations
 
@@ -6,11 +7,27 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.wire.authorization.conftest import ADMIN
-from tests.wire.authorization.granting import bag, everywhere, grant, on_database, on_table
+from tests.wire.authorization.granting import bag, everywhere, grant, on_database, on_table, revoke
 from tests.wire.authorization.test_attacks import told
-from tests.wire.builders import columns, partition, table, unique
-from thrift_idl.gen.hive_metastore.ttypes import Database, GrantRevokePrivilegeRequest, GrantRevokeType
-from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest, SetDependencyRequest, UndropRequest
+from tests.wire.builders import columns, descriptor, partition, table, unique
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Database,
+    GetAllWriteEventInfoRequest,
+    GrantRevokePrivilegeRequest,
+    GrantRevokeType,
+    InsertEventRequestData,
+    NotificationEventRequest,
+    OpenTxnRequest,
+    PrivilegeBag,
+    TableStatsRequest,
+    WriteNotificationLogRequest,
+)
+from thrift_idl.gen.metastore.ttypes import (
+    CreateDependentTableRequest,
+    DroppedRequest,
+    SetDependencyRequest,
+    UndropRequest,
+)
 
 Clients = Callable[..., Any]
 
@@ -78,3 +95,104 @@ def test_a_reader_cannot_keep_the_owner_from_dropping_a_table(client_of: Clients
     assert f"does not have [ALTER] privilege on [{theirs}/t]" in told(lambda: bob.set_dependency(moved))
     zowner.drop_table(theirs, "t", True)
     zowner.drop_database(theirs, True, True)
+
+
+def _about(client: Any, text: str) -> list[str]:
+    """Returns the types of the events whose messages contain a text."""
+    events = client.get_next_notification(NotificationEventRequest(0, 100_000)).events
+    return [event.eventType for event in events if text in (event.message or "")]
+
+
+def test_what_was_before_an_object_got_its_name_stays_hidden(client_of: Clients) -> None:
+    """Also in the same second, and if the object that has the name now is the older one."""
+    users, root, shared, theirs = (unique("alice"), unique("bob")), client_of(ADMIN), unique(), unique()
+    alice, bob = map(client_of, users)
+    root.create_database(Database(name=shared, ownerName="zowner"))
+    for user in users:
+        grant(root, on_database(shared), "CREATE", user)
+        root.grant_privileges(bag(everywhere("hive"), "CREATE", user))
+
+    def use(name: str, database: str = shared) -> None:
+        alice.create_table(table(database, name, parameters={"zsecret": "1"}))
+        [transaction] = alice.open_txns(OpenTxnRequest(1, "", "host")).txn_ids
+        files = InsertEventRequestData(filesAdded=["zsecret"])
+        alice.add_write_notification_log(WriteNotificationLogRequest(transaction, 1, database, name, files))
+        writes.append(GetAllWriteEventInfoRequest(transaction))
+        assert len(alice.get_all_write_event_info(writes[-1])) == 1
+
+    def rename(client: Any, name: str, new: str) -> None:
+        renamed = client.get_table(shared, name)
+        renamed.tableName = new
+        client.alter_table(shared, name, renamed)
+
+    writes: list[GetAllWriteEventInfoRequest] = []
+    for name in ("restored", "older"):
+        bob.create_table(table(shared, name))
+    bob.drop_table(shared, "restored", True)
+    for name in ("restored", "again"):
+        use(name)
+        alice.drop_table(shared, name, True)
+    use("moved")
+    rename(alice, "moved", "away")
+    alice.create_database(Database(name=theirs))
+    use("t", theirs)
+    alice.drop_database(theirs, True, True)
+    [number] = [drop.id for drop in root.dropped(DroppedRequest(shared)) if drop.user == users[1]]
+    bob.undrop(UndropRequest(shared, "restored", id=number))
+    bob.create_table(table(shared, "again"))
+    rename(bob, "older", "moved")
+    bob.create_database(Database(name=theirs))
+    bob.create_table(table(theirs, "t"))
+    seen = {each.tableName for each in bob.get_next_notification(NotificationEventRequest(0, 100_000)).events}
+    assert seen >= {"restored", "again", "moved", "t"}
+    assert _about(bob, "zsecret") == []
+    assert [bob.get_all_write_event_info(request) for request in writes] == [[]] * len(writes)
+    assert bob.dropped(DroppedRequest(theirs)) == []
+    assert _about(root, "zsecret")
+    assert len(root.get_all_write_event_info(writes[0])) == len(root.dropped(DroppedRequest(theirs))) == 1
+
+
+def test_nobody_registers_the_location_of_a_later_table(client_of: Clients) -> None:
+    root, bob, alice, shared, later = client_of(ADMIN), client_of("bob"), unique("alice"), unique(), unique()
+    root.create_database(Database(name=shared, ownerName="zowner"))
+    home = root.get_database(shared).locationUri
+    for user in (alice, "bob"):
+        grant(root, on_database(shared), "CREATE", user)
+    root.grant_privileges(bag(everywhere("hive"), "CREATE", alice))
+
+    def external(database: str, name: str, location: str, **more: Any) -> Any:
+        return table(
+            database, name, **more, sd=descriptor(location), tableType="EXTERNAL_TABLE", parameters={"EXTERNAL": "TRUE"}
+        )
+
+    bob.create_table(external(shared, "a", f"{home}/payroll"))
+    bob.create_table(external(shared, "b", f"{home}/b"))
+    bob.alter_table(shared, "b", external(shared, "c", f"{home}/b", owner=None))
+    bob.create_table(external("default", unique(), f"{home.removesuffix(f'{shared}.db')}{later}.db/t"))
+    for user in (alice, "zowner"):
+        for name in ("payroll", "b"):
+            for new in (table(shared, name), external(shared, name, f"{home}/{name}")):
+                assert "another table is there" in told(lambda: client_of(user).create_table(new))  # noqa: B023
+    assert "another table is there" in told(lambda: client_of(alice).create_database(Database(name=later)))
+    client_of(alice).create_table(external(shared, "payroll", f"{home}/other"))
+    assert "AlreadyExists" in told(lambda: bob.create_table(table(shared, "payroll")))
+
+
+def test_a_user_with_the_grant_option_revokes_only_own_grants(client_of: Clients) -> None:
+    root, bob, shared = client_of(ADMIN), client_of("bob"), unique("shared")
+    root.create_database(Database(name=shared, ownerName="zowner"))
+    zowner = client_of("zowner")
+    zowner.create_table(table(shared, "t"))
+    on = on_table(shared, "t")
+    for text in ("OWNERSHIP", "COLUMNS"):  # rights that are never granted, whatever is stored
+        grant(zowner, on, text, "carol")
+    grant(zowner, on, "SELECT", "bob", option=True)
+    grant(zowner, on, "SELECT", "carol")
+    grant(bob, on, "SELECT", "dave")
+    assert "No grant (SELECT) of carol found" in told(lambda: revoke(bob, on, "SELECT", "carol"))
+    assert "is not the name of a privilege" in told(lambda: grant(bob, on, "SELECT+", "carol"))
+    revoke(zowner, on, "SELECT", "dave")
+    carol, nothing = client_of("carol"), GrantRevokePrivilegeRequest(GrantRevokeType.GRANT, PrivilegeBag([]))
+    assert "[OWNERSHIP] privilege" in told(lambda: carol.refresh_privileges(on, "SQL", nothing))
+    root.grant_privileges(bag(everywhere(f"{shared}.t"), "DENY SELECT", "carol"))
+    assert "not found" in told(lambda: carol.get_table_statistics_req(TableStatsRequest(shared, "t", ["a"])))

@@ -1,19 +1,41 @@
-"""Calls of the write protocol are bound to the user who began the write, and to the locations of its table."""
+"""Calls of the write protocol are bound to the user who began the write, and to the locations of its table. So are
+locks and transactions to the rights of their users."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from sqlalchemy import NullPool, create_engine, text
 
 from tests.fixtures.server import Server
+from tests.wire.acid import EW, EX, SR, SW, component
 from tests.wire.authorization.conftest import ADMIN
-from tests.wire.authorization.granting import grant, on_table
+from tests.wire.authorization.granting import grant, on_database, on_table
+from tests.wire.authorization.test_attacks import told
 from tests.wire.builders import partition, table, unique
 from tests.wire.writing import begin, change, clean, day, files_below, let_die, local, publish, renew, write_file
-from thrift_idl.gen.hive_metastore.ttypes import Database, MetaException, NoSuchObjectException
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Catalog,
+    CreateCatalogRequest,
+    CreationMetadata,
+    Database,
+    DataOperationType,
+    FireEventRequest,
+    FireEventRequestData,
+    InsertEventRequestData,
+    LockComponent,
+    LockRequest,
+    MetaException,
+    NoSuchObjectException,
+    OpenTxnRequest,
+    SQLForeignKey,
+    WriteNotificationLogBatchRequest,
+    WriteNotificationLogRequest,
+)
 from thrift_idl.gen.metastore.ttypes import PublishMode, PublishRequest, Rename
 
 Clients = Callable[..., Any]
@@ -214,3 +236,96 @@ def test_a_write_retires_files_that_it_has_moved_away(client_of: Clients, tables
     away = f"{home}/_temp_{write}/ds=1"
     write_file(f"{away}/part-0")
     assert publish(carol, tables.mine, write, day(home, "2"), retired=[away]).replaced == [away]
+
+
+def test_a_reader_takes_no_locks_that_hinder_others(client_of: Clients, tables: Tables) -> None:
+    """A read lock whose operation writes makes other transactions fail; a lock on a database blocks its tables."""
+    root, bob, theirs = client_of(ADMIN), client_of("bob"), tables.theirs[0]
+    grant(root, on_table(*tables.theirs), "SELECT", "bob")
+    grant(root, on_database(theirs), "CREATE", "bob")
+    [transaction] = bob.open_txns(OpenTxnRequest(1, "bob", "host")).txn_ids
+
+    def lock(component: LockComponent) -> str:
+        return told(lambda: bob.lock(LockRequest([component], transaction, "bob", "host")))
+
+    def of_table(operation: int) -> LockComponent:
+        return component(SR, *tables.theirs, operationType=operation, isTransactional=True)
+
+    for operation in (DataOperationType.INSERT, DataOperationType.UPDATE, DataOperationType.UNSET):
+        assert "Permission denied" in lock(of_table(operation))
+    for kind in (SW, EX, EW):
+        assert "Permission denied" in lock(component(kind, theirs))
+        assert "Permission denied" in lock(component(kind, "default"))
+    assert "Exception" not in lock(of_table(DataOperationType.SELECT)) + lock(component(SR, theirs))
+    [another] = client_of("alice").open_txns(OpenTxnRequest(1, "alice", "host")).txn_ids
+    files = InsertEventRequestData(filesAdded=["f"])
+    request = WriteNotificationLogRequest(another, 1, *tables.mine, files)
+    assert f"No such transaction txnid:{another}" in told(lambda: bob.add_write_notification_log(request))
+    batch = WriteNotificationLogBatchRequest("hive", *tables.mine, [request])
+    assert f"No such transaction txnid:{another}" in told(lambda: bob.add_write_notification_log_in_batch(batch))
+
+
+def test_rights_are_checked_on_the_names_that_a_call_uses(client_of: Clients, tables: Tables, tmp_path: Path) -> None:
+    """A view's own names complete those of its sources, and a foreign key refers to the catalog of its table, whatever
+    view and catalog the call names in addition."""
+    root, bob, (theirs, name) = client_of(ADMIN), client_of("bob"), tables.theirs
+    grant(root, on_database(theirs), "CREATE", "bob")
+    of_mine = CreationMetadata("hive", tables.mine[0], "view", {name})
+    view = table(theirs, "view", tableType="MATERIALIZED_VIEW", creationMetadata=of_mine)
+    assert "NoSuchObject" in told(lambda: bob.create_table(view))
+    view.creationMetadata = CreationMetadata("hive", theirs, "view", {".".join(tables.mine)})
+    bob.create_table(view)
+    assert f"{theirs}.t table not found" in told(lambda: bob.update_creation_metadata("hive", theirs, "view", of_mine))
+    catalog, empty = unique("cat"), ([], [], [], [])
+    root.create_catalog(CreateCatalogRequest(Catalog(catalog, None, f"file:{tmp_path}")))
+    root.create_database(Database(name=theirs, catalogName=catalog, ownerName="bob"))
+    bob.create_table(table(f"@{catalog}#{theirs}", name))
+    for prefix in (f"@{catalog}#{theirs}", theirs):
+        key = SQLForeignKey(prefix, name, "b", tables.mine[0], "child", "a", 1, 0, 0, "fk", "pk", catName=catalog)
+        answer = told(lambda: bob.create_table_with_constraints(table(tables.mine[0], "child"), [], [key], *empty))  # noqa: B023
+        assert "column" not in answer
+        assert "primary keys" not in answer
+    client_of("zowner").drop_table(theirs, name, True)
+
+
+def test_reported_files_are_those_of_the_table(client_of: Clients, tables: Tables) -> None:
+    """Hive's replication copies the files that inserts report, with its own rights."""
+    bob, mine = client_of("bob"), tables.mine
+    [transaction] = bob.open_txns(OpenTxnRequest(1, "bob", "host")).txn_ids
+
+    def report(file: str) -> list[str]:
+        data = InsertEventRequestData(filesAdded=[file])
+        write = WriteNotificationLogRequest(transaction, 1, *mine, data)
+        batch = WriteNotificationLogBatchRequest("hive", *mine, [write])
+        return [
+            told(lambda: bob.fire_listener_event(FireEventRequest(True, FireEventRequestData(data), *mine))),
+            told(lambda: bob.add_write_notification_log(write)),
+            told(lambda: bob.add_write_notification_log_in_batch(batch)),
+        ]
+
+    for file in (f"{tables.hidden}/part-0", f"{tables.home}/../../{tables.theirs[0]}.db/t/part-0", "../part-0"):
+        assert all("[LOCATION] privilege" in answer for answer in report(file))
+    for file in (f"{tables.home}/part-0", f"{tables.home}/ds=1/delta_1/part-0", "part-0"):
+        assert not any("Exception" in answer for answer in report(file))
+
+
+def test_insert_does_not_undo_what_the_owner_changes_meanwhile(
+    client_of: Clients, guarded_server: Server, tables: Tables
+) -> None:
+    """INSERT is enough to change statistics of a table that is otherwise unchanged: also when the change is made."""
+    root, bob, (theirs, name) = client_of(ADMIN), client_of("bob"), tables.theirs
+    grant(root, on_table(theirs, name), "INSERT", "bob")
+    new = bob.get_table(theirs, name)
+    new.parameters["numRows"] = "7"
+    engine = create_engine(guarded_server.database_url, poolclass=NullPool)
+    own = "id = (SELECT t.id FROM tables AS t JOIN databases AS d ON d.id = t.database_id WHERE d.name = :name)"
+    waits = text("SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))")
+    with ThreadPoolExecutor(1) as pool:
+        with engine.begin() as owner:
+            owner.execute(text(f"UPDATE tables SET version = version + 1 WHERE {own}"), {"name": theirs})
+            answer = pool.submit(told, lambda: bob.alter_table(theirs, name, new))
+            while not owner.execute(waits).scalar():
+                assert not answer.done(), answer.result()
+        assert f"Another client has just changed {theirs}.{name}" in answer.result()
+    bob.alter_table(theirs, name, new)
+    assert root.get_table(theirs, name).parameters["numRows"] == "7"

@@ -1,0 +1,28 @@
+"""The events by which objects get their names: events before them are about other objects."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0034"
+down_revision = "0033"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Adds columns with constant defaults, which rewrites no table, and a small index.
+
+    Servers of earlier versions do not mark renames.
+    """
+    op.add_column("notification_log", sa.Column("renamed", sa.Boolean, nullable=False, server_default="false"))
+    op.create_index(
+        "notification_log_begins_idx",
+        "notification_log",
+        ["database", sa.text("(coalesce(table_name, ''::text))"), "event_id"],
+        postgresql_where=sa.text("event_type IN ('CREATE_DATABASE', 'CREATE_TABLE') OR renamed"),
+    )
+    name = sa.Text(collation="C")
+    op.add_column("write_notifications", sa.Column("catalog", name, nullable=False, server_default="hive"))
+    op.add_column("write_notifications", sa.Column("after_event", sa.BigInteger, nullable=False, server_default="0"))
