@@ -1,4 +1,4 @@
-"""Renders the Helm chart. `scripts/set-up` builds helm as a Go module."""
+"""Renders the Helm chart. `scripts/set-up` installs helm."""
 
 from __future__ import annotations
 

@@ -20,9 +20,7 @@ from metastore.settings import PREFIX, Settings
 from tests.image.chart import CHART, NEWEST, OLDEST, ROOT, containers, find_tool, helm, pods, render, template
 from tests.image.custom_resources import FILES, SET_UP, schema_of
 
-pytestmark = pytest.mark.skipif(
-    find_tool("helm") is None, reason="helm is missing. scripts/set-up builds it if Go 1.24 or newer is in PATH"
-)
+pytestmark = pytest.mark.skipif(find_tool("helm") is None, reason="helm is missing. scripts/set-up installs it")
 VALUE_FILES = sorted(CHART.glob("ci/*.yaml"))
 MINIMUM = ("--set", "database.url=postgresql://metastore@host/metastore", "--set", "warehouse.uri=s3a://b/w")
 VARIABLES = {PREFIX + field.name.upper() for field in fields(Settings)} | {PREFIX + "URI"}
@@ -250,9 +248,9 @@ def test_contradicting_values_fail_with_one_line(message: str, values: str) -> N
         ("replicaCounts=3", "replicaCounts"),
         ("replicaCount=0", "replicaCount"),
         ("replicaCount=many", "replicaCount"),
-        ("service.type=Cluster", "service/type"),
-        ("database.url=mysql://host/metastore", "database/url"),
-        ("tls.mode=yes", "tls/mode"),
+        ("service.type=Cluster", "service.type"),
+        ("database.url=mysql://host/metastore", "database.url"),
+        ("tls.mode=yes", "tls.mode"),
         ("settings.maxThreads=3", "maxThreads"),
         ("warehouse.volume.accessMode=ReadOnlyMany", "accessMode"),
     ],
@@ -260,7 +258,7 @@ def test_contradicting_values_fail_with_one_line(message: str, values: str) -> N
 def test_the_schema_rejects_wrong_values(values: str, named: str) -> None:
     result = template(*MINIMUM, "--set", values)
     assert result.returncode == 1
-    assert named in result.stderr
+    assert re.search(named, result.stderr)  # between two names, Helm 3.18 and later write a slash instead of a dot
 
 
 def test_the_schema_lists_every_value() -> None:
