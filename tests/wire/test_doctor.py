@@ -24,6 +24,7 @@ from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.queries.repository import Session
 from metastore.storage.repositories.lineage import BACKUP, Lineages
 from tests.fixtures.database import execute
+from tests.fixtures.forks import CONSTANTS
 from tests.fixtures.installed_postgres import free_port
 from tests.fixtures.server import Server
 
@@ -168,8 +169,9 @@ def test_health_over_tls_with_authentication(start_metastore: Start, database_ur
 
 
 def test_health_asks_the_http_port_whether_the_database_accepts_writes(
-    start_metastore: Start, database_url: str, capsys: pytest.CaptureFixture[str]
+    start_metastore: Start, database_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv(CONSTANTS, '{"metastore.web.probe._MAX_AGE": 0.3}')
     server = start_metastore(database_url, "--http-port", "0")
     match = re.search(r"metrics on http://[^:]+:(\d+)", server.ready)
     assert match
@@ -181,7 +183,7 @@ def test_health_asks_the_http_port_whether_the_database_accepts_writes(
         "AND datname = current_database()",
     )
     capsys.readouterr()
-    while health("--http-port", match[1]) == 0:  # an answer is reused, and so are connections, for some seconds
+    while health("--http-port", match[1]) == 0:  # an answer is reused, and so are connections, for some time
         threading.Event().wait(0.1)
     assert "division by zero" in capsys.readouterr().err
 
@@ -233,7 +235,8 @@ def test_a_clock_that_differs(
     assert (match[1] if match else "") == finding
 
 
-def test_health_of_another_server(capsys: pytest.CaptureFixture[str]) -> None:
+def test_health_of_another_server(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metastore.cli.health._TIMEOUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as other:
         other.settimeout(5)
         port = str(other.getsockname()[1])

@@ -18,6 +18,7 @@ from metastore.monitoring import hive_names
 from metastore.monitoring.gauges import DATABASE_GAUGES
 from metastore.settings import Settings
 from migrations import runner
+from tests.fixtures.forks import CONSTANTS
 from tests.fixtures.proxy import Proxy
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import new_table, partition
@@ -108,8 +109,9 @@ def test_labels_contain_no_names_from_clients(seen: tuple[Server, str]) -> None:
 
 
 def test_readiness_follows_the_database(
-    database_url: str, start_metastore: Start, proxied: Callable[[str], Proxy]
+    database_url: str, start_metastore: Start, proxied: Callable[[str], Proxy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv(CONSTANTS, '{"metastore.web.probe._MAX_AGE": 0.3}')
     proxy = proxied(database_url)
     server = start_metastore(proxy.url, "--http-port", "0")
     match = HTTP.search(server.ready)
@@ -118,7 +120,7 @@ def test_readiness_follows_the_database(
     assert page(f"{url}/health/live") == "alive\n"
     assert page(f"{url}/health/ready") == "ready\n"
     proxy.cut()
-    while not (told := refusal(f"{url}/health/ready")):  # a successful reading is reused for five seconds
+    while not (told := refusal(f"{url}/health/ready")):  # a successful reading is reused
         threading.Event().wait(0.1)
     assert "503: " in told
     assert "metastore_database_up 0.0" in page(f"{url}/metrics")

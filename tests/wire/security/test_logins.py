@@ -10,6 +10,7 @@ import pytest
 
 from metastore.client import Credentials, MetastoreClient, connect, errors
 from metastore.security.passwords import PasswordFile
+from tests.fixtures.forks import CONSTANTS
 from tests.fixtures.server import Server
 from tests.wire.transport.conftest import eventually
 
@@ -25,6 +26,12 @@ def users(tmp_path: Path) -> PasswordFile:
     for name in ("alice", "bob"):
         file.add(name, name)
     return file
+
+
+@pytest.fixture
+def frequent_reviews(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes servers review their sessions every 0.2 seconds instead of every 5."""
+    monkeypatch.setenv(CONSTANTS, '{"metastore.transport.session_review._INTERVAL": 0.2}')
 
 
 @pytest.fixture
@@ -70,6 +77,7 @@ def test_all_workers_count_failed_logins_together(start: Callable[..., Server], 
     assert all("Too many" in answer(server, "carol", "another guess") for server in servers)
 
 
+@pytest.mark.usefixtures("frequent_reviews")
 def test_a_removed_user_is_disconnected(start: Callable[..., Server], options: list[str], users: PasswordFile) -> None:
     server = start(*options)
     with login(server, "alice", "alice") as alice, login(server, "bob", "bob") as bob:
@@ -83,6 +91,7 @@ def test_a_removed_user_is_disconnected(start: Callable[..., Server], options: l
     assert "bob was removed" not in server.log.read_text()
 
 
+@pytest.mark.usefixtures("frequent_reviews")
 def test_an_old_connection_is_closed_and_the_client_logs_in_again(
     start: Callable[..., Server], options: list[str]
 ) -> None:
