@@ -20,6 +20,7 @@ from tests.fixtures.server import Server
 SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "4",
+    "spark.buffer.pageSize": "1m",  # otherwise each sort and aggregation of a few rows clears 32 MB
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.ui.explainMode": "simple",  # off: of each executed plan

@@ -23,6 +23,7 @@ from spark_client import Session, by_bucket, check_buckets, find_skew, scan_repo
 SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "2",
+    "spark.buffer.pageSize": "1m",  # otherwise each sort and aggregation of a few rows clears 32 MB
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.ui.enabled": "false",
     "spark.sql.scripting.enabled": "true",  # of 4.0, where it is off
