@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from metastore.identity import AuthenticationFailedError, Identity
 
 _THREADS: Final = 2
-_NICE: Final = 10  # the kernel prefers the threads for calls
+_NICE: Final = 5  # more than the process: the kernel prefers the threads for calls
 _MAX_WAITING: Final = 1000  # checks of all users
 _MAX_WAITING_PER_USER: Final = 16  # checks of one user from one address, with different passwords
 _BUSY: Final = "Too many logins are waiting for a password check; try again"
@@ -65,7 +65,8 @@ class LoginPool:
 
     def _work(self) -> None:
         with suppress(OSError):  # a sandbox may forbid it
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+            thread = threading.get_native_id()
+            os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + _NICE)
         while True:
             client, future, check = self._take()
             try:
