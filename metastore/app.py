@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
@@ -58,6 +58,7 @@ from metastore.handlers.undrop import UndropHandlers
 from metastore.handlers.write_ids import WriteIdHandlers
 from metastore.handlers.writes import WriteHandlers
 from metastore.identity import Identity
+from metastore.importing.followed import FollowedDatabases
 from metastore.importing.forwarding import Forwarder
 from metastore.monitoring.shared_metrics import SharedMetrics, WorkerMetrics
 from metastore.monitoring.tracing import Spans
@@ -68,7 +69,6 @@ from metastore.protocol.rights.guard import Guard
 from metastore.protocol.traced_records import TracedRecords
 from metastore.security_setup import Security
 from metastore.services.cascade.dropping import Retention
-from metastore.services.entry.blocking import BlockingService
 from metastore.services.entry.catalogs import CatalogService
 from metastore.services.entry.cleaning import CleaningService
 from metastore.services.entry.column_statistics_read import ColumnStatisticsReadService
@@ -80,7 +80,6 @@ from metastore.services.entry.databases import DatabaseService
 from metastore.services.entry.dependencies import DependencyService
 from metastore.services.entry.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.entry.file_check import FileCheckService
-from metastore.services.entry.followed import FollowedDatabases
 from metastore.services.entry.functions import FunctionService
 from metastore.services.entry.indexes import IndexService
 from metastore.services.entry.locks import LockService
@@ -183,12 +182,11 @@ class Application:
         self._listener = make_listener(settings, database_url)
         self._server = ServerService(self._store, registration, worker) if registration else None
 
-        # Files, and the arguments of all services that change them
+        # Files, and the arguments of all services that change objects with them
         set_s3_timeout(settings.s3_timeout)
         self._warehouse = Warehouse(settings.warehouse, settings.roots)
         self.journal = Journal(self._store, self._warehouse, on_step)
-        self._files = self._store, self.journal, self._warehouse
-        self._changing = *self._files, _now, Retention(timedelta(seconds=settings.drop_retention))
+        self._changing = self.journal, _now, Retention(timedelta(seconds=settings.drop_retention))
 
         security = self._security = Security(settings, self._store, self._warehouse.roots, self._count_group_failure)
         self.authenticator, self._audit, self._rights = security.authenticator, security.audit, security.rights
@@ -197,9 +195,9 @@ class Application:
         self.databases = DatabaseService(*self._changing)
         self.tables = TableService(*self._changing, self._rights)
         self.partitions = PartitionReadService(self._store)
-        self.undrop = UndropService(*self._files, self._rights)
+        self.undrop = UndropService(self.journal, self._rights)
         self.notifications = NotificationService(self._store, *_log_limits(settings), self._rights)
-        self.cleaning = CleaningService(*self._files, timedelta(seconds=settings.replaced_file_retention))
+        self.cleaning = CleaningService(self.journal, timedelta(seconds=settings.replaced_file_retention))
 
         # Calls
         self._spans = Spans(settings.traces_endpoint, _version()) if settings.traces_endpoint else None
@@ -233,7 +231,7 @@ class Application:
 
     def restoration(self) -> RestorationService:
         """Returns the service that reconciles files and a restored database. Only a command uses it."""
-        return RestorationService(*self._files)
+        return RestorationService(self.journal)
 
     def open_session(
         self, peer: str, identity: Identity | None = None, wire_format: str = "binary", *, encrypted: bool = False
@@ -315,7 +313,11 @@ class Application:
         )
 
     def _note_blockers(self) -> None:
-        self._records.note_blockers(BlockingService(self._store).sessions)
+        def sessions(pids: Sequence[int]) -> dict[int, list[Mapping[str, Any]]]:
+            with self._store.read() as work:
+                return work.blocking.sessions(pids)
+
+        self._records.note_blockers(sessions)
 
     def _make_handlers(self) -> dict[str, Any]:
         """Returns the handlers by domain, which is the name of their module."""
@@ -349,7 +351,7 @@ class Application:
             "partition_specs": PartitionSpecHandlers(PartitionSpecService(self._store), partitions_write),
             "partition_expressions": PartitionExpressionHandlers(expressions, values),
             "truncation": TruncationHandlers(TruncationService(*self._changing)),
-            "partition_exchange": PartitionExchangeHandlers(PartitionExchangeService(*self._files)),
+            "partition_exchange": PartitionExchangeHandlers(PartitionExchangeService(self.journal)),
             "roles": RoleHandlers(RoleService(self._store, _now)),
             "privileges": PrivilegeHandlers(PrivilegeService(self._store, _now, self._rights)),
             "tokens": TokenHandlers(TokenService(self._store), self._security.delegation),
@@ -363,7 +365,7 @@ class Application:
             "dependencies": DependencyHandlers(DependencyService(self._store, _now), waiting),
             "runtime_statistics": RuntimeStatisticsHandlers(RuntimeStatisticsService(self._store)),
             "scans": ScanHandlers(ScanService(self._store, self._rights), values),
-            "cleaning": CleaningHandlers(self.cleaning, FileCheckService(*self._files)),
+            "cleaning": CleaningHandlers(self.cleaning, FileCheckService(self.journal)),
             "undrop": UndropHandlers(self.undrop),
             "writes": WriteHandlers(WriteService(self._store, self._settings.max_open_transactions), publishing),
         }

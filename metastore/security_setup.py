@@ -7,10 +7,10 @@ from collections.abc import Callable
 from metastore.domain.privileges import Administrators, Admins
 from metastore.errors import ConfigurationError
 from metastore.monitoring.audit_stream import audit_handlers, check_audit_stream
+from metastore.policy.engine import PolicyEngine
 from metastore.security.authenticator import make_authenticator
 from metastore.security.digest_md5 import secret_of
 from metastore.security.groups import Groups
-from metastore.security.policy_engine import PolicyEngine
 from metastore.security.proxy_users import ProxyUsers
 from metastore.security.token_key import read_token_key
 from metastore.services.authorization.authorization import Authorization

@@ -8,6 +8,13 @@ from datetime import timedelta
 from typing import Final
 
 from metastore.background.audit import audit_writing
+from metastore.console.activity import ActivityService
+from metastore.console.dependencies import DependencyOverviewService
+from metastore.console.layouts import LayoutService
+from metastore.console.partition_calendar import PartitionCalendarService
+from metastore.console.search import SearchService
+from metastore.console.sizes import SizeOverview
+from metastore.console.table import TableOverviewService
 from metastore.identity import AuthenticationFailedError, Identity
 from metastore.monitoring.gauges import Gauges
 from metastore.monitoring.shared_metrics import SharedMetrics
@@ -16,14 +23,7 @@ from metastore.security.groups import Groups
 from metastore.security.listener_settings import listeners
 from metastore.security_setup import make_authorization
 from metastore.services.authorization.authorization import Authorization
-from metastore.services.entry.activity import ActivityService
 from metastore.services.entry.audit import AuditService
-from metastore.services.entry.dependency_overview import DependencyOverviewService
-from metastore.services.entry.layouts import LayoutService
-from metastore.services.entry.partition_calendar import PartitionCalendarService
-from metastore.services.entry.search import SearchService
-from metastore.services.entry.sizes import SizeService
-from metastore.services.entry.table_overview import TableOverviewService
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.unit_of_work import Store
@@ -85,7 +85,7 @@ def pages_of(
     pool: Callable[[], tuple[float, float]] = lambda: (0.0, 0.0),
 ) -> list[Page]:
     """Returns the pages that read the database. `gauges`, `pool`: see `HealthPages`."""
-    sizes, activity = SizeService(store, rights), _activity(store, rights, settings)
+    sizes, activity = SizeOverview(store, rights), _activity(store, rights, settings)
     groups = (
         HealthPages(activity, sizes, settings, gauges, pool),
         ActivityPages(activity),

@@ -34,6 +34,7 @@ from metastore.security.groups import Groups
 from metastore.security.listener_settings import http_tls, listeners, warnings
 from metastore.security.proxy_users import ProxyUsers
 from metastore.security_setup import check_security_settings
+from metastore.server_certificate import Certificate, CertificateError
 from metastore.settings import Settings
 from metastore.storage.postgres.history import shared_history
 from metastore.storage.postgres.pooler import check_pooler
@@ -41,9 +42,8 @@ from metastore.storage.repositories.servers import Registration
 from metastore.transport.bind import BindError, listen
 from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
-from metastore.transport.server import serve as serve_sockets
 from metastore.transport.supervisor import BackgroundProcess
-from metastore.transport.tls import Certificate, CertificateError
+from metastore.transport.supervisor import serve as serve_sockets
 from metastore.warehouse.filesystem import Warehouse
 from metastore.web.token_file import DEFAULT_NAME, load_or_create
 from migrations import runner

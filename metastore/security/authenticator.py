@@ -13,7 +13,7 @@ from metastore.security.certificates import Certificates
 from metastore.security.digest_md5 import DigestMd5, Secret
 from metastore.security.jwt import JsonWebTokens
 from metastore.security.kerberos import Kerberos
-from metastore.security.ldap import FOUND_IN_LDAP, Directory, DirectorySettings
+from metastore.security.ldap import FOUND_IN_LDAP, Directory
 from metastore.security.listener_settings import listeners
 from metastore.security.passwords import Check, LoginGuard, PasswordFile, Plain
 from metastore.security.throttle import SharedFailures, ThrottledError
@@ -179,10 +179,11 @@ def make_authenticator(
     tokens = None
     checks: dict[str, list[Check]] = {PASSWORD: [], JWT: []}
     if JWT in methods:
-        tokens = _web_tokens(settings)
+        claims = settings.jwt_user_claim, settings.jwt_groups_claim
+        tokens = JsonWebTokens(settings.jwt_keys, settings.jwt_issuer, settings.jwt_audience, *claims)
         checks[JWT].append(tokens.check)
     file = PasswordFile(settings.password_file) if PASSWORD in methods and settings.password_file else None
-    ldap = directory(settings) if PASSWORD in methods and settings.ldap_url else None
+    ldap = Directory(settings) if PASSWORD in methods and settings.ldap_url else None
     if PASSWORD in methods:
         checks[PASSWORD] += _password_checks(file, ldap)
     if methods & checks.keys():
@@ -202,30 +203,6 @@ def make_authenticator(
         sessions=SessionChecks(file, alive, ldap.has if ldap and ldap.can_look_up else None),
         record_failure=record_failure,
     )
-
-
-def directory(settings: Settings) -> Directory:
-    """Returns the LDAP directory of the settings. Raises ConfigurationError."""
-    return Directory(
-        DirectorySettings(
-            url=settings.ldap_url,
-            start_tls=settings.ldap_start_tls,
-            authorities=settings.ldap_ca,
-            user_dn=settings.ldap_user_dn,
-            user_base=settings.ldap_user_base,
-            user_filter=settings.ldap_user_filter,
-            bind_dn=settings.ldap_bind_dn,
-            bind_password_file=settings.ldap_bind_password_file,
-            group_base=settings.ldap_group_base,
-            group_filter=settings.ldap_group_filter,
-            nested_groups=settings.ldap_nested_groups,
-        )
-    )
-
-
-def _web_tokens(settings: Settings) -> JsonWebTokens:
-    claims = settings.jwt_user_claim, settings.jwt_groups_claim
-    return JsonWebTokens(settings.jwt_keys, settings.jwt_issuer, settings.jwt_audience, *claims)
 
 
 def _password_checks(file: PasswordFile | None, ldap: Directory | None) -> list[Check]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from metastore.errors import ConfigurationError, UnavailableError
-from metastore.security.authenticator import directory
+from metastore.security.ldap import Directory
 from metastore.settings import Settings
 
 log = logging.getLogger("metastore.security")
@@ -36,7 +36,7 @@ class Groups:
         elif settings.group_mapping == "system":
             self._look_up = _system_groups
         elif settings.group_mapping == "ldap":
-            self._look_up = directory(settings).groups
+            self._look_up = Directory(settings).groups
         else:
             self._look_up = _GroupFile(Path(settings.group_mapping).expanduser()).groups_of
 

@@ -8,12 +8,11 @@ import ssl
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.identity import PASSWORD, AuthenticationUnavailableError, Identity
+from metastore.settings import Settings
 
 log = logging.getLogger("metastore.security")
 
@@ -44,76 +43,28 @@ def canonical_name(user: str) -> str | None:
     return name if is_visible and name == " ".join(name.split()) and name else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class DirectorySettings:
-    """How to reach a directory, and where its users and groups are.
-
-    Attributes:
-        url: ldaps:// or ldap://.
-        start_tls: whether to encrypt an ldap:// connection before anything else is sent.
-        authorities: file of the CA certificates; None: the system's.
-        user_dn: template of users' DNs, with {user} for the name. Empty: users are searched.
-        user_base, user_filter: search base and filter of users, with {user}.
-        bind_dn, bind_password_file: account for searches. Empty: anonymous.
-        group_base, group_filter: search base and filter for groups, with {user} and {dn}; the `cn` of a match is the
-            group's name. Without `group_base`, users have no groups.
-        nested_groups: whether groups of groups count, too. The filter then finds the groups of a group's {dn}.
-    """
-
-    url: str
-    start_tls: bool = False
-    authorities: Path | None = None
-    user_dn: str = ""
-    user_base: str = ""
-    user_filter: str = "(uid={user})"
-    bind_dn: str = ""
-    bind_password_file: Path | None = None
-    group_base: str = ""
-    group_filter: str = "(|(memberUid={user})(member={dn}))"
-    nested_groups: bool = False
-
-    def __post_init__(self) -> None:
-        """Raises ConfigurationError for contradictory settings."""
-        if not self.user_base and "{user}" not in self.user_dn:
-            raise ConfigurationError(
-                f"ldap_user_dn {self.user_dn!r} must contain {{user}}: uid={{user}},ou=people,dc=…; "
-                "or set ldap_user_base, the base DN of searches for users"
-            )
-        if self.user_base and self.user_dn:
-            raise ConfigurationError("set ldap_user_dn, or ldap_user_base and ldap_user_filter, but not both")
-        if self.user_base and "{user}" not in self.user_filter:
-            raise ConfigurationError(f"ldap_user_filter {self.user_filter!r} must contain {{user}}: (uid={{user}})")
-        is_plain = self.url.startswith("ldap://") and (self.start_tls or _LOOPBACK.match(self.url))
-        if not (is_plain or (self.url.startswith("ldaps://") and not self.start_tls)):
-            raise ConfigurationError(
-                f"ldap_url {self.url!r} must be ldaps://host, or ldap://host with ldap_start_tls=true: passwords are "
-                "sent over this connection"
-            )
-        if bool(self.bind_dn) != (self.bind_password_file is not None):
-            raise ConfigurationError("ldap_bind_dn and ldap_bind_password_file must be set together")
-
-
 class Directory:
-    """An LDAP server. Needs the package ldap3."""
+    """The LDAP server of the settings `ldap_*`. Needs the package ldap3."""
 
-    def __init__(self, settings: DirectorySettings) -> None:
-        """Raises ConfigurationError if the package is missing."""
+    def __init__(self, settings: Settings) -> None:
+        """Raises ConfigurationError if settings contradict each other, or the package is missing."""
+        _check(settings)
         try:
             import ldap3
         except ImportError:
             raise ConfigurationError("LDAP needs the package ldap3: run  pip install 'metastore[ldap]'") from None
         self._ldap: Any = ldap3
         self._settings = settings
-        authorities = str(settings.authorities) if settings.authorities else None
+        authorities = str(settings.ldap_ca) if settings.ldap_ca else None
         tls = ldap3.Tls(validate=ssl.CERT_REQUIRED, ca_certs_file=authorities)
-        self._server = ldap3.Server(settings.url, tls=tls, connect_timeout=_TIMEOUT, get_info=ldap3.NONE)
-        if settings.bind_dn:
+        self._server = ldap3.Server(settings.ldap_url, tls=tls, connect_timeout=_TIMEOUT, get_info=ldap3.NONE)
+        if settings.ldap_bind_dn:
             self._bind_password()  # reports an unreadable file at start
 
     @property
     def can_look_up(self) -> bool:
         """Whether the entry of a user can be found without the user's password."""
-        return bool(self._settings.user_base or self._settings.bind_dn)
+        return bool(self._settings.ldap_user_base or self._settings.ldap_bind_dn)
 
     def check(self, user: str, password: str) -> Identity | None:
         """Binds as this user. Returns the identity under its canonical name, or None if name or password is wrong.
@@ -136,7 +87,7 @@ class Directory:
     def has(self, user: str) -> bool:
         """Returns whether the directory has an entry of the user. Raises UnavailableError."""
         with self._searching() as connection:
-            if self._settings.user_base:
+            if self._settings.ldap_user_base:
                 return self._searched_dn(connection, user) is not None
             base = self._from_template(user)
             connection.search(base, "(objectClass=*)", search_scope=self._ldap.BASE, attributes=["1.1"])
@@ -145,14 +96,14 @@ class Directory:
     def groups(self, user: str) -> list[str]:
         """Lists the names of the user's groups. Raises UnavailableError."""
         name = canonical_name(user)
-        if not self._settings.group_base or not name:
+        if not self._settings.ldap_group_base or not name:
             return []
         with self._searching() as connection:
-            dn = self._searched_dn(connection, name) if self._settings.user_base else self._from_template(name)
+            dn = self._searched_dn(connection, name) if self._settings.ldap_user_base else self._from_template(name)
             if dn is None:
                 return []
             names_by_group = self._groups_of(connection, name, dn)
-            new = set(names_by_group) if self._settings.nested_groups else set()
+            new = set(names_by_group) if self._settings.ldap_nested_groups else set()
             for _ in range(_MAX_DEPTH):
                 above: dict[str, list[str]] = {}
                 for group in sorted(new):
@@ -166,26 +117,26 @@ class Directory:
     def _groups_of(self, connection: Any, user: str, dn: str) -> dict[str, list[str]]:
         """Returns the names of the groups that have this user or DN as a direct member, by the group's DN."""
         escape = self._ldap.utils.conv.escape_filter_chars
-        wanted = self._settings.group_filter.replace("{user}", escape(user)).replace("{dn}", escape(dn))
-        connection.search(self._settings.group_base, wanted, attributes=["cn"])
+        wanted = self._settings.ldap_group_filter.replace("{user}", escape(user)).replace("{dn}", escape(dn))
+        connection.search(self._settings.ldap_group_base, wanted, attributes=["cn"])
         return {entry.entry_dn: [str(text) for text in entry.cn.values] for entry in connection.entries}
 
     def _dn(self, user: str) -> str | None:
-        if not self._settings.user_base:
+        if not self._settings.ldap_user_base:
             return self._from_template(user)
         with self._searching() as connection:
             return self._searched_dn(connection, user)
 
     def _from_template(self, user: str) -> str:
         escaped: str = self._ldap.utils.dn.escape_rdn(user)
-        return self._settings.user_dn.replace("{user}", escaped)
+        return self._settings.ldap_user_dn.replace("{user}", escaped)
 
     def _searched_dn(self, connection: Any, user: str) -> str | None:
         """Returns the DN of a user's only entry. Several entries count as none, because the user would be ambiguous."""
         escaped = self._ldap.utils.conv.escape_filter_chars(user)
-        wanted = self._settings.user_filter.replace("{user}", escaped)
-        compared = _COMPARED.findall(self._settings.user_filter)
-        connection.search(self._settings.user_base, wanted, attributes=compared or ["1.1"], size_limit=2)
+        wanted = self._settings.ldap_user_filter.replace("{user}", escaped)
+        compared = _COMPARED.findall(self._settings.ldap_user_filter)
+        connection.search(self._settings.ldap_user_base, wanted, attributes=compared or ["1.1"], size_limit=2)
         entries = list(connection.entries)
         if len(entries) > 1:
             log.warning("ldap_user_filter matches several entries of user %r: the user cannot log in", user)
@@ -198,7 +149,7 @@ class Directory:
         return str(entries[0].entry_dn)
 
     def _bind_password(self) -> str:
-        path = self._settings.bind_password_file
+        path = self._settings.ldap_bind_password_file
         if path is None:
             raise ConfigurationError("ldap_bind_password_file is not set")
         try:
@@ -209,7 +160,7 @@ class Directory:
     @contextmanager
     def _searching(self) -> Iterator[Any]:
         """Yields a connection that may search. Raises UnavailableError if the directory does not permit it."""
-        account = self._settings.bind_dn or None
+        account = self._settings.ldap_bind_dn or None
         try:
             password = self._bind_password() if account else None
         except ConfigurationError as error:  # the file was readable at the start
@@ -227,7 +178,7 @@ class Directory:
         )
         try:
             connection.open()
-            if self._settings.start_tls and not connection.start_tls():
+            if self._settings.ldap_start_tls and not connection.start_tls():
                 raise UnavailableError("LDAP rejects StartTLS (ldap_start_tls)")
             yield connection
         except (self._ldap.core.exceptions.LDAPException, *_UNREADABLE) as error:
@@ -242,3 +193,25 @@ class Directory:
             connection.unbind()
         if connection.socket is not None:
             connection.socket.close()
+
+
+def _check(settings: Settings) -> None:
+    """Raises ConfigurationError for contradictory settings."""
+    url, user_base, user_filter = settings.ldap_url, settings.ldap_user_base, settings.ldap_user_filter
+    if not user_base and "{user}" not in settings.ldap_user_dn:
+        raise ConfigurationError(
+            f"ldap_user_dn {settings.ldap_user_dn!r} must contain {{user}}: uid={{user}},ou=people,dc=…; "
+            "or set ldap_user_base, the base DN of searches for users"
+        )
+    if user_base and settings.ldap_user_dn:
+        raise ConfigurationError("set ldap_user_dn, or ldap_user_base and ldap_user_filter, but not both")
+    if user_base and "{user}" not in user_filter:
+        raise ConfigurationError(f"ldap_user_filter {user_filter!r} must contain {{user}}: (uid={{user}})")
+    is_plain = url.startswith("ldap://") and (settings.ldap_start_tls or _LOOPBACK.match(url))
+    if not (is_plain or (url.startswith("ldaps://") and not settings.ldap_start_tls)):
+        raise ConfigurationError(
+            f"ldap_url {url!r} must be ldaps://host, or ldap://host with ldap_start_tls=true: passwords are "
+            "sent over this connection"
+        )
+    if bool(settings.ldap_bind_dn) != (settings.ldap_bind_password_file is not None):
+        raise ConfigurationError("ldap_bind_dn and ldap_bind_password_file must be set together")

@@ -15,23 +15,6 @@ _POLL_INTERVAL: Final = 0.0005
 _NO_WAIT_AFTER_TIMEOUT: Final = 1.0  # seconds without waiting, after no other worker has accepted in time
 
 
-class ConnectionCounts:
-    """The number of connections of each worker. Must be created before the workers are forked."""
-
-    def __init__(self, workers: int) -> None:
-        self._counts = memoryview(mmap.mmap(-1, workers * 8)).cast("q")
-        for worker in range(workers):
-            self.remove(worker)
-
-    def remove(self, worker: int) -> None:
-        """Removes a dead worker, so that the others do not wait for it."""
-        self._counts[worker] = _NO_WORKER
-
-    def turn_of(self, worker: int) -> AcceptTurn:
-        """Returns one worker's view, to be used in its process only."""
-        return AcceptTurn(self._counts, worker)
-
-
 class AcceptTurn:
     """One worker's place among those that accept connections."""
 
@@ -39,6 +22,11 @@ class AcceptTurn:
         self._counts = counts
         self._worker = worker
         self._timed_out = float("-inf")
+        self.leave()
+
+    def leave(self) -> None:
+        """Removes the worker, so that the others do not wait for it."""
+        self.publish(_NO_WORKER)
 
     def publish(self, connections: int) -> None:
         """Publishes the number of connections of this worker."""
@@ -56,3 +44,9 @@ class AcceptTurn:
     def _has_most(self, connections: int) -> bool:
         others = [count for worker, count in enumerate(self._counts) if worker != self._worker and count >= 0]
         return bool(others) and connections > min(others) + _SLACK + connections // _SLACK_DIVISOR
+
+
+def accept_turns(workers: int) -> list[AcceptTurn]:
+    """Returns the turns of the workers, which share memory. Call it before the workers are forked."""
+    counts = memoryview(mmap.mmap(-1, workers * 8)).cast("q")
+    return [AcceptTurn(counts, worker) for worker in range(workers)]

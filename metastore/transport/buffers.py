@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from io import BytesIO
-from typing import Final, Protocol
+from typing import Final
 
 from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTransportException
 
 from metastore.transport.memory import DecodingMemory, Memory
+from metastore.transport.streams import Chunk, Source, Stream
 
 CHUNK: Final = 2**16  # bytes received at once
 _LARGE_CHUNK: Final = 2**20  # bytes received at once of a message that is known to be large
@@ -22,20 +23,6 @@ FRAME_HEADER: Final = struct.Struct("!i")
 
 Head = Callable[[int], bytes]
 """Returns the bytes in front of a reply of a given size: the length of a frame, or the head of an HTTP response."""
-
-
-class Source(Protocol):
-    """Where bytes are received: a non-blocking socket, or a stream on top of it."""
-
-    def recv(self, size: int, /) -> bytes:
-        """Receives as `socket.recv` does."""
-
-
-class Sink(Protocol):
-    """Where bytes are sent."""
-
-    def sendmsg(self, chunks: Sequence[bytes | memoryview], /) -> int:
-        """Sends as `socket.sendmsg` does. After a BlockingIOError, the same bytes are sent again, or more behind."""
 
 
 class IncompleteError(TTransportException):  # type: ignore[misc] # Thrift has no type hints
@@ -67,17 +54,9 @@ class MessageReader(TTransportBase, CReadableTransport):  # type: ignore[misc] #
         self._window_size = 0
         self._mark = 0
 
-    def lower_limit(self, limit: int) -> None:
-        """Lowers the maximum message size until the client has authenticated."""
-        self.limit = min(self.limit, limit)
-
-    def lift_limit(self) -> None:
-        """Restores the maximum message size."""
-        self.limit = self.max_limit
-
     @property
     def limit_lowered(self) -> bool:
-        """Whether a lower limit applies."""
+        """Whether a lower limit applies: the client has not authenticated yet."""
         return self.limit < self.max_limit
 
     @property
@@ -274,12 +253,13 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc] # Thrift has no type hi
     Bytes that the socket does not take stay `pending` until `send` is called.
     """
 
-    def __init__(self, sink: Sink, head: Head | None = None) -> None:
-        self._sink = sink
+    def __init__(self, stream: Stream, head: Head | None = None, *, answers_all: bool = False) -> None:
+        """`answers_all`: an empty reply has a head, too."""
+        self._stream = stream
         self._head = head
-        self._chunks: list[bytes | memoryview] = []
+        self._answers_all = answers_all
+        self._chunks: list[Chunk] = []
         self._unattempted = 0  # bytes written since the last attempt to send
-        self._head_written = False
         self.pending = 0  # unsent bytes
         self.sent = 0  # bytes of the reply that the socket has taken
 
@@ -287,11 +267,6 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc] # Thrift has no type hi
     def written(self) -> int:
         """Bytes of the reply so far."""
         return self.sent + self.pending
-
-    def begin(self) -> None:
-        """Begins a reply."""
-        self.sent = 0
-        self._head_written = False
 
     def write(self, buf: bytes) -> None:
         """Appends `buf`, which must not be modified later. Raises TTransportException if the connection is lost."""
@@ -302,17 +277,10 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc] # Thrift has no type hi
             self._unattempted = 0
             self.send()
 
-    def write_head(self) -> None:
-        """Writes the head of an empty reply."""
-        if self._head is not None:
-            self._head_written = True
-            self.write(self._head(0))
-
     def flush(self) -> None:
         """Ends the reply. Sends as much as the socket takes. Raises TTransportException if the connection is lost."""
         self._unattempted = 0
-        if self._head is not None and self.pending and not self._head_written:
-            self._head_written = True
+        if self._head is not None and (self.pending or self._answers_all):
             head = self._head(self.pending)
             self._chunks.insert(0, head)
             self.pending += len(head)
@@ -323,7 +291,7 @@ class ReplyWriter(TTransportBase):  # type: ignore[misc] # Thrift has no type hi
         done = 0  # chunks that are sent
         try:
             while done < len(self._chunks):
-                sent = self._sink.sendmsg(self._chunks[done : done + _IOV_MAX])
+                sent = self._stream.sendmsg(self._chunks[done : done + _IOV_MAX])
                 self.pending -= sent
                 self.sent += sent
                 if not self.pending:

@@ -12,6 +12,7 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import TTransportException
 
 from metastore.context import CallDeferredError, reply_memory
+from metastore.descriptors import writable
 from metastore.transport.buffers import CHUNK, SMALL_MESSAGE, IncompleteError, MessageReader
 from metastore.transport.handshake import Handshake
 from metastore.transport.http import ConnectionRejectedError
@@ -21,7 +22,7 @@ from metastore.transport.message_scanner import MessageScanner
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import SessionFactory
 from metastore.transport.state import State
-from metastore.transport.streams import has_room, unacknowledged
+from metastore.transport.streams import unacknowledged
 from metastore.transport.usage import Address, CallEstimate
 from metastore.transport.wire_format import WireFormat
 from metastore.transport.wire_session import WireSession, keep_head, open_wire_session
@@ -96,10 +97,10 @@ class Connection:
         return self._since > 0
 
     @property
-    def serves_calls(self) -> bool:
-        """Whether calls of this client are executed: its handshake has succeeded, and it is not being drained."""
+    def is_serving(self) -> bool:
+        """Whether a call has begun to arrive, or its reply is not sent yet."""
         refused = self.handshake.refusal is not None or self._last_reply
-        return self._wire is not None and not refused and self.state is not State.DRAINING
+        return self.timed and self._wire is not None and not refused and self.state is not State.DRAINING
 
     @property
     def peer_closed(self) -> bool:
@@ -113,7 +114,7 @@ class Connection:
 
     def stalled(self, now: float) -> float:
         """Returns the seconds for which the client has read below the minimum rate; 0 if this server is late."""
-        if self.state is not State.SENDING or not self._wire or has_room(self.number):
+        if self.state is not State.SENDING or not self._wire or writable([self.number], 0):
             return 0.0
         taken = self._wire.writer.sent - unacknowledged(self.number)
         if taken - self._progress_bytes > self._options.min_transfer_rate * (now - self._progress_at):
@@ -250,7 +251,6 @@ class Connection:
             self.handshake.authenticate()
             return State.VERIFYING if self.handshake.login else self._parse()
         self.state = State.EXECUTING
-        wire.writer.begin()
         claim = reply_memory.set(self._claim)
         try:
             wire.handle(self._options.max_container_length, reader.length, self.handshake.refusal)
@@ -352,7 +352,6 @@ class Connection:
 
     def _answer(self, wire: WireSession, error: str) -> State:
         """Skips the request in the buffer and answers it with an error."""
-        wire.writer.begin()
         wire.handle(self._options.max_container_length, self._reader.length, error)
         return self._finish_request(wire)
 

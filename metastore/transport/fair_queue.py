@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from metastore.transport.connection import Connection
 from metastore.transport.usage import Address
@@ -70,28 +70,22 @@ class FairQueue:
         wait_times, self._wait_times = self._wait_times, []
         return wait_times
 
-    def take_expired(self, before: float) -> Iterator[Connection]:
+    def take_expired(self, before: float) -> list[Connection]:
         """Takes the calls that were queued at or before this monotonic time."""
-        for lane, calls in list(self._lanes.items()):
-            expired = [call for call in calls if call[0] <= before]
-            for since, connection in expired:
-                calls.remove((since, connection))
-                self._wait_times.append(time.monotonic() - since)
-                yield connection
-            if not calls:
-                del self._lanes[lane]
+        return self._take_all(lambda _large, since, _connection: since <= before)
 
     def take_abandoned(self, before: float) -> list[Connection]:
         """Takes the large calls that were queued at or before this monotonic time and whose clients have closed."""
-        abandoned = []
-        for lane, calls in [item for item in self._lanes.items() if item[0][1]]:
-            kept: deque[tuple[float, Connection]] = deque()
-            for since, connection in calls:
-                if since <= before and connection.peer_closed:
-                    abandoned.append(connection)
-                else:
-                    kept.append((since, connection))
-            self._lanes[lane] = kept
-            if not kept:
+        return self._take_all(lambda large, since, connection: large and since <= before and connection.peer_closed)
+
+    def _take_all(self, chosen: Callable[[bool, float, Connection], bool]) -> list[Connection]:
+        taken = []
+        for lane, calls in list(self._lanes.items()):
+            leaving = [call for call in calls if chosen(lane[1], *call)]
+            for call in leaving:
+                calls.remove(call)
+            if not calls:
                 del self._lanes[lane]
-        return abandoned
+            taken += leaving
+        self._wait_times += [time.monotonic() - since for since, _ in taken]
+        return [connection for _, connection in taken]

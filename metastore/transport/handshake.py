@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from typing import Final
 
 from metastore.identity import CERTIFICATE, AuthenticationFailedError, Identity, LoginPendingError, Mechanism
+from metastore.server_certificate import OFF, REQUIRED
 from metastore.transport import http, sasl
 from metastore.transport.buffers import MessageReader
 from metastore.transport.http import ConnectionRejectedError, Requests
@@ -14,7 +15,7 @@ from metastore.transport.listener import Listener
 from metastore.transport.sasl import SaslExchange, SaslStream
 from metastore.transport.state import State
 from metastore.transport.streams import Stream
-from metastore.transport.tls import FIRST_BYTE, OFF, REFUSED, REQUIRED, TlsStream
+from metastore.transport.tls import FIRST_BYTE, REFUSED, TlsStream
 from metastore.transport.wire_format import PEEKED, WireFormat, detect
 
 _MAX_UNAUTHENTICATED: Final = 2**16  # bytes of a message before the client has authenticated
@@ -50,7 +51,7 @@ class Handshake:
         self._sasl: SaslStream | None = None
         self._exchange: SaslExchange | None = None
         if listener.restricted:
-            reader.lower_limit(_MAX_UNAUTHENTICATED)
+            reader.limit = min(reader.limit, _MAX_UNAUTHENTICATED)
         if listener.tls != OFF:
             reader.switch_source(self)
 
@@ -121,7 +122,7 @@ class Handshake:
         """
         if self.requests:
             self.requests.identity()
-            self._reader.lift_limit()
+            self._reader.limit = self._reader.max_limit
         exchange = self._exchange
         if exchange is None:
             return
@@ -200,7 +201,7 @@ class Handshake:
                 self._listener.authenticator.failed(error, self._peer)
             self.refusal = str(error)
         if self.refusal is None:
-            self._reader.lift_limit()
+            self._reader.limit = self._reader.max_limit
         self.finished = True
         return wire_format
 

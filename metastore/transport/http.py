@@ -166,8 +166,6 @@ class HttpSession:
             session.handle(iprot, oprot, refusal)
         finally:
             session.close()
-        if not oprot.trans.written:  # a oneway call has no reply, but each HTTP request has a response
-            oprot.trans.write_head()
         self._requests.end()
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from metastore.identity import (
     Identity,
     Mechanism,
 )
-from metastore.transport.tls import OFF, REQUIRED, Certificate
+from metastore.server_certificate import OFF, REQUIRED, Certificate
 
 _METHOD_TEXTS: Final = {
     CERTIFICATE: "TLS with a client certificate",
@@ -51,7 +51,8 @@ class Listener:
     """The policy of one listening address.
 
     Attributes:
-        host, port: as in TransportOptions.
+        host: name or address to listen on; "0.0.0.0" or "::" for all interfaces.
+        port: TCP port; 0 picks a free one (`serve` reports it).
         tls: off, allowed or required.
         authentication: accepted methods (`metastore.identity.METHODS`); empty: no authentication is required.
         client_certificates: off, optional or required.

@@ -136,10 +136,6 @@ class Memory:
             self._trimmed = now
             self._trim(0)
 
-    def close(self) -> None:
-        """Closes /proc/self/statm."""
-        os.close(self._statm)
-
 
 class DecodingMemory:
     """Measures how much memory the objects of one message take, piece by piece, and reserves memory for the call.

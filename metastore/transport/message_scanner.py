@@ -6,19 +6,16 @@ from contextlib import suppress
 from io import BytesIO
 from typing import Any, ClassVar, Final
 
+from thrift.protocol.TCompactProtocol import TTYPES
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TType
-from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTransportException
+from thrift.transport.TTransport import CReadableTransport, TTransportBase
 
 from metastore.transport.buffers import IncompleteError
 from metastore.transport.wire_format import WireFormat, too_deep
 
 _MAX_DEPTH: Final = 64  # levels, as in the C decoder
 _MIN_SKIP: Final = 64  # bytes; for fewer, calling the C decoder is not worth it
-
-_STRICT: Final = b"\x80\x01"
-_COMPACT: Final = b"\x82"
-
 _FIELDS: Final = -1  # instead of a Thrift type: the remaining fields of a struct
 
 _Value = list[Any]
@@ -31,6 +28,7 @@ class MessageScanner:
 
     Thrift's C decoder skips structs that have arrived whole. If the bytes end inside a struct, its fields are parsed
     here. A stack holds the values that are still to come, so that parsing continues there when more bytes arrive.
+    Methods that read raise IncompleteError, without an effect, if the bytes have not arrived.
     """
 
     def __init__(self, wire_format: WireFormat, start: int) -> None:
@@ -38,16 +36,18 @@ class MessageScanner:
         self._window = _Window()
         self._skipper = wire_format.protocol(self._window, 2**31 - 1, 2**31 - 1)
         self._at = start
-        self._header: int | None = None
-        self._stack: list[_Value] = []
+        self._stack: list[_Value] | None = None  # None until the head was read
 
-    def head(self, store: BytesIO, size: int) -> int | None:
+    def head(self, store: BytesIO) -> int | None:
         """Returns where the arguments begin, or None if the head is incomplete. Raises TProtocolException."""
         position = store.tell()
         try:
-            return self._at if self._read_head(store, size) else None
+            self._read_head(store)
+        except IncompleteError:
+            return None
         finally:
             store.seek(position)
+        return self._at
 
     def find(self, store: BytesIO, size: int) -> int | None:
         """Returns the end of the message in `store`, which has `size` bytes, or None if the message is incomplete.
@@ -56,54 +56,46 @@ class MessageScanner:
         """
         position = store.tell()
         try:
-            if self._header is None and not self._read_head(store, size):
-                return None
-            while self._stack:
-                if not self._advance(store, size):
-                    return None
-            return self._at
+            stack = self._read_head(store) if self._stack is None else self._stack
+            while stack:
+                self._advance(store, size, stack)
+        except IncompleteError:
+            return None
         finally:
             store.seek(position)
+        return self._at
 
-    def _read_head(self, store: BytesIO, size: int) -> bool:
+    def _read_head(self, store: BytesIO) -> list[_Value]:
         self._window.show(store, self._at)
-        try:
-            self._skipper.readMessageBegin()
-        except IncompleteError:
-            return False
-        self._at = self._header = store.tell()
-        self._stack = [[TType.STRUCT, 1]]
-        return self._at <= size
+        self._skipper.readMessageBegin()
+        self._at, self._stack = store.tell(), [[TType.STRUCT, 1]]
+        return self._stack
 
-    def _advance(self, store: BytesIO, size: int) -> bool:
-        """Continues with the innermost value. Returns False if its bytes have not arrived."""
-        value = self._stack[-1]
-        if not value[1]:
-            self._stack.pop()
+    def _advance(self, store: BytesIO, size: int, stack: list[_Value]) -> None:
+        """Continues with the innermost value."""
+        value = stack[-1]
+        if not value[1] or (value[0] == _FIELDS and self._skip_fields(store, size, value)):
+            stack.pop()
         elif value[0] == _FIELDS:
-            return self._skip_fields(store, size, value) or self._field(store)
+            self._field(store, stack)
         elif value[0] == TType.STRUCT:
             value[1] -= self._skip(store, size, value[1])
             if value[1]:
                 value[1] -= 1
-                self._push([_FIELDS, 1, size])
+                _push(stack, [_FIELDS, 1, size])
         elif value[0] == TType.MAP and len(value) > 2:
             value[1] -= 1
-            self._push([value[3], 1])
-            self._push([value[2], 1])
+            _push(stack, [value[3], 1])
+            _push(stack, [value[2], 1])
         else:
-            return self._values(store, size, value)
-        return True
+            self._values(store, size, stack)
 
     def _skip_fields(self, store: BytesIO, size: int, fields: _Value) -> bool:
         """Skips the remaining fields of the innermost struct if all have arrived. Tried once per arrival of bytes."""
         if fields[2] == size:
             return False
         fields[2] = size
-        if not self._skip(store, size, 1):
-            return False
-        self._stack.pop()
-        return True
+        return bool(self._skip(store, size, 1))
 
     def _skip(self, store: BytesIO, size: int, count: int) -> int:
         """Skips up to `count` structs, or the rest of one. Returns how many of them have arrived whole."""
@@ -116,78 +108,66 @@ class MessageScanner:
                 skipped += 1
         return skipped
 
-    def _field(self, store: BytesIO) -> bool:
+    def _field(self, store: BytesIO, stack: list[_Value]) -> None:
         store.seek(self._at)
         kind = self._read.field(store)
-        if kind is None:
-            return False
         self._at = store.tell()
         if kind == TType.STOP:
-            self._stack.pop()
+            stack.pop()
         else:
-            self._push([kind, 1])
-        return True
+            _push(stack, [kind, 1])
 
-    def _values(self, store: BytesIO, size: int, value: _Value) -> bool:
+    def _values(self, store: BytesIO, size: int, stack: list[_Value]) -> None:
         """Skips values of one type; of a container, its head only."""
+        value = stack[-1]
         kind, count = value
         fixed = self._read.sizes.get(kind)
         if fixed is not None:
             available = min(count, (size - self._at) // fixed) if fixed else count
             self._at += available * fixed
             value[1] -= available
-            return not value[1]
+            if value[1]:
+                raise IncompleteError
+            return
         store.seek(self._at)
         if kind in (TType.LIST, TType.SET, TType.MAP):
             inner = self._read.map(store) if kind == TType.MAP else self._read.list(store)
-            if inner is None:
-                return False
             value[1] -= 1
             self._at = store.tell()
-            self._push(inner)
-            return True
+            _push(stack, inner)
+            return
         while value[1]:
-            length = self._read.length(store, kind)
-            if length is None or store.tell() + length > size:
-                return False
-            self._at = store.tell() + length
-            store.seek(self._at)
+            end = self._read.length(store, kind) + store.tell()
+            if end > size:
+                raise IncompleteError
+            self._at = store.seek(end)
             value[1] -= 1
-        return True
 
-    def _push(self, value: _Value) -> None:
-        if len(self._stack) > 2 * _MAX_DEPTH:
-            raise too_deep()
-        self._stack.append(value)
+
+def _push(stack: list[_Value], value: _Value) -> None:
+    if len(stack) > 2 * _MAX_DEPTH:
+        raise too_deep()
+    stack.append(value)
 
 
 class _Window(TTransportBase, CReadableTransport):  # type: ignore[misc]
     """Shows the store to the C decoder, and raises IncompleteError at its end."""
 
-    def __init__(self) -> None:
-        self._store = BytesIO()
+    cstringio_buf = BytesIO()
 
     def show(self, store: BytesIO, at: int) -> None:
         store.seek(at)
-        self._store = store
-
-    @property
-    def cstringio_buf(self) -> BytesIO:
-        return self._store
-
-    def read(self, sz: int) -> bytes:
-        return self._store.read(sz) or self.cstringio_refill(b"", sz).read(sz)
+        self.cstringio_buf = store
 
     def readAll(self, sz: int) -> bytes:  # noqa: N802 - Thrift's name
-        data = self._store.read(sz)
-        return data if len(data) == sz else self.cstringio_refill(data, sz).read(sz)
+        return _taken(self.cstringio_buf, sz)
 
     def cstringio_refill(self, _partialread: bytes, _reqlen: int) -> BytesIO:
-        raise IncompleteError(TTransportException.END_OF_FILE, "closed by the peer inside a message")
+        raise IncompleteError
 
 
 class _Binary:
-    """Reads heads of values in the binary protocol. Methods return None if a head is incomplete."""
+    """Reads heads of values in the binary protocol."""
 
     sizes: ClassVar[dict[int, int]] = {
         TType.BOOL: 1,
@@ -196,86 +176,72 @@ class _Binary:
         TType.I32: 4,
         TType.I64: 8,
         TType.DOUBLE: 8,
+        TType.UUID: 16,
     }
 
-    def field(self, store: BytesIO) -> int | None:
-        head = store.read(3)
-        if head[:1] == b"\x00":
-            store.seek(len(head) * -1 + 1, 1)
-            return int(TType.STOP)
-        return head[0] if len(head) == 3 else None
+    def field(self, store: BytesIO) -> int:
+        kind = _taken(store, 1)[0]
+        if kind != TType.STOP:
+            _taken(store, 2)
+        return kind
 
-    def list(self, store: BytesIO) -> _Value | None:
-        head = store.read(5)
-        return [head[0], _count(head[1:])] if len(head) == 5 else None
+    def list(self, store: BytesIO) -> _Value:
+        head = _taken(store, 5)
+        return [head[0], _count(head[1:])]
 
-    def map(self, store: BytesIO) -> _Value | None:
-        head = store.read(6)
-        return [TType.MAP, _count(head[2:]), head[0], head[1]] if len(head) == 6 else None
+    def map(self, store: BytesIO) -> _Value:
+        head = _taken(store, 6)
+        return [TType.MAP, _count(head[2:]), head[0], head[1]]
 
-    def length(self, store: BytesIO, kind: int) -> int | None:
+    def length(self, store: BytesIO, kind: int) -> int:
         if kind != TType.STRING:
             raise TProtocolException(TProtocolException.INVALID_DATA, f"malformed message: Unexpected TType {kind}")
-        head = store.read(4)
-        return _count(head) if len(head) == 4 else None
+        return _count(_taken(store, 4))
 
 
 class _Compact(_Binary):
     """Reads heads of values in the compact protocol. Types are converted to those of the binary protocol."""
 
-    sizes: ClassVar[dict[int, int]] = {TType.BOOL: 1, TType.BYTE: 1, TType.DOUBLE: 8, TType.VOID: 0}
-    _types: ClassVar[dict[int, int]] = {
-        1: TType.VOID,  # the head of a boolean field holds the value
-        2: TType.VOID,
-        3: TType.BYTE,
-        4: TType.I16,
-        5: TType.I32,
-        6: TType.I64,
-        7: TType.DOUBLE,
-        8: TType.STRING,
-        9: TType.LIST,
-        10: TType.SET,
-        11: TType.MAP,
-        12: TType.STRUCT,
-    }
+    sizes: ClassVar[dict[int, int]] = {TType.BOOL: 1, TType.BYTE: 1, TType.DOUBLE: 8, TType.UUID: 16, TType.VOID: 0}
 
-    def field(self, store: BytesIO) -> int | None:
-        head = store.read(1)
+    def field(self, store: BytesIO) -> int:
+        head = _taken(store, 1)[0]
         if not head:
-            return None
-        if head == b"\x00":
             return int(TType.STOP)
-        if not head[0] >> 4 and _varint(store) is None:  # the field id follows if the delta is 0
-            return None
-        return self._type(head[0] & 15)
+        if not head >> 4:  # the field id follows if the delta is 0
+            _varint(store)
+        kind = _type(head)
+        return int(TType.VOID) if kind == TType.BOOL else kind  # the head of a boolean field holds the value
 
-    def list(self, store: BytesIO) -> _Value | None:
-        head = store.read(1)
-        if not head:
-            return None
-        count = head[0] >> 4 if head[0] >> 4 != 15 else _varint(store)
-        return None if count is None else [self._element(head[0] & 15), count]
+    def list(self, store: BytesIO) -> _Value:
+        head = _taken(store, 1)[0]
+        return [_type(head), head >> 4 if head >> 4 != 15 else _varint(store)]
 
-    def map(self, store: BytesIO) -> _Value | None:
+    def map(self, store: BytesIO) -> _Value:
         count = _varint(store)
         if not count:
-            return None if count is None else [TType.BYTE, 0]
-        types = store.read(1)
-        return [TType.MAP, count, self._element(types[0] >> 4), self._element(types[0] & 15)] if types else None
+            return [TType.BYTE, 0]
+        types = _taken(store, 1)[0]
+        return [TType.MAP, count, _type(types >> 4), _type(types)]
 
-    def length(self, store: BytesIO, kind: int) -> int | None:
-        if kind == TType.STRING:
-            return _varint(store)
-        return None if _varint(store) is None else 0
+    def length(self, store: BytesIO, kind: int) -> int:
+        value = _varint(store)  # the length of a string, or a number
+        return value if kind == TType.STRING else 0
 
-    def _element(self, kind: int) -> int:
-        """Returns the type of a container's elements: a boolean is one byte there."""
-        return int(TType.BOOL) if kind in (1, 2) else self._type(kind)
 
-    def _type(self, kind: int) -> int:
-        if kind not in self._types:
-            raise TProtocolException(TProtocolException.INVALID_DATA, f"malformed message: Unexpected TType {kind}")
-        return int(self._types[kind])
+def _taken(store: BytesIO, size: int) -> bytes:
+    data = store.read(size)
+    if len(data) < size:
+        raise IncompleteError
+    return data
+
+
+def _type(head: int) -> int:
+    """Returns the type in the last four bits of a head of the compact protocol."""
+    kind: int = TTYPES.get(head & 15, TType.STOP)
+    if kind == TType.STOP:
+        raise TProtocolException(TProtocolException.INVALID_DATA, f"malformed message: Unexpected TType {head & 15}")
+    return kind
 
 
 def _count(data: bytes) -> int:
@@ -285,13 +251,11 @@ def _count(data: bytes) -> int:
     return count
 
 
-def _varint(store: BytesIO) -> int | None:
+def _varint(store: BytesIO) -> int:
     result = 0
     for shift in range(0, 70, 7):
-        byte = store.read(1)
-        if not byte:
-            return None
-        result |= (byte[0] & 127) << shift
-        if byte[0] < 128:
+        byte = _taken(store, 1)[0]
+        result |= (byte & 127) << shift
+        if byte < 128:
             return result
     raise TProtocolException(TProtocolException.INVALID_DATA, "malformed message: varint")

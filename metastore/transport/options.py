@@ -12,9 +12,7 @@ class TransportOptions:
     """Addresses, processes and limits.
 
     Attributes:
-        host: name or address to listen on; "0.0.0.0" or "::" for all interfaces.
-        port: TCP port; 0 picks a free one (`serve` reports it).
-        listeners: addresses to listen on, instead of host and port.
+        listeners: addresses to listen on.
         workers: number of processes.
         max_connections: connections of a worker.
         max_connections_per_address: the same for one client address.
@@ -35,9 +33,7 @@ class TransportOptions:
         spare_thread_timeout: seconds after which an idle thread ends, if another one waits.
     """
 
-    host: str = "127.0.0.1"
-    port: int = 9083
-    listeners: tuple[Listener, ...] = ()
+    listeners: tuple[Listener, ...] = (Listener(),)
     workers: int = 2
     max_connections: int = 10_000
     max_connections_per_address: int = 8_000

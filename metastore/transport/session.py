@@ -30,6 +30,14 @@ class Session(Protocol):
         """Called when the connection is closed."""
 
 
+class SessionFactory(Protocol):
+    """Opens the session of the client at `peer` ("host:port"). `wire_format`: "http", or a `WireFormat`'s name."""
+
+    def __call__(
+        self, peer: str, identity: Identity | None = None, wire_format: str = "binary", *, encrypted: bool = False
+    ) -> Session: ...
+
+
 class Application(Protocol):
     """The service in one worker process. It is created after the fork, so it may hold threads and connections."""
 
@@ -37,13 +45,9 @@ class Application(Protocol):
     def authenticator(self) -> Authenticator:
         """Verifies credentials for listeners that require authentication."""
 
-    def open_session(
-        self, peer: str, identity: Identity | None = None, wire_format: str = "binary", *, encrypted: bool = False
-    ) -> Session:
-        """Returns a session for the client at `peer` ("host:port"), after its handshake.
-
-        `wire_format`: "http", or the name of a `WireFormat`.
-        """
+    @property
+    def open_session(self) -> SessionFactory:
+        """Opens the session of a connection, after its handshake."""
 
     def observe(
         self, *, connections: int, calls: int, waiting: int, resident: int, queued_calls: int, queued_seconds: float
@@ -53,14 +57,6 @@ class Application(Protocol):
 
     def close(self) -> None:
         """Called when the worker ends, after its calls, unless the drain timeout has passed."""
-
-
-class SessionFactory(Protocol):
-    """`Application.open_session`."""
-
-    def __call__(
-        self, peer: str, identity: Identity | None = None, wire_format: str = "binary", *, encrypted: bool = False
-    ) -> Session: ...
 
 
 ApplicationFactory = Callable[[int], Application]

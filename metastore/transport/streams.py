@@ -8,18 +8,20 @@ import termios
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from metastore.descriptors import writable
-
 _MAX_PIECE: Final = 2**18  # bytes of a reply that TLS or SASL processes at once
 
 Chunk = bytes | memoryview
 
 
-class Stream(Protocol):
-    """A non-blocking byte stream: a socket, or TLS or SASL on top of another stream."""
+class Source(Protocol):
+    """Where bytes are received."""
 
     def recv(self, size: int, /) -> bytes:
         """Returns received bytes; empty at the end of the stream. Raises BlockingIOError if there are none, OSError."""
+
+
+class Stream(Source, Protocol):
+    """A non-blocking byte stream: a socket, or TLS or SASL on top of another stream."""
 
     def sendmsg(self, chunks: Sequence[Chunk], /) -> int:
         """Sends a prefix of the chunks and returns its length in bytes.
@@ -41,11 +43,6 @@ def first_piece(chunks: Sequence[Chunk]) -> Chunk:
         size += len(chunks[count])
         count += 1
     return b"".join(chunks[:count])
-
-
-def has_room(descriptor: int) -> bool:
-    """Returns whether a socket accepts more bytes, because the peer has received enough of the others."""
-    return bool(writable([descriptor], 0))
 
 
 def unacknowledged(descriptor: int) -> int:

@@ -1,21 +1,24 @@
-"""The parent process: starts workers and background processes, replaces them when they die, and stops them."""
+"""The transport's entry point, `serve`, and the parent process: it starts workers and background processes, replaces
+them when they die, and stops them."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import os
+import resource
 import selectors
 import signal
 import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NoReturn
 
-from metastore.transport.accept_balance import ConnectionCounts
+from metastore.transport.accept_balance import accept_turns
+from metastore.transport.bind import listen
 from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import ApplicationFactory
@@ -28,6 +31,7 @@ _EARLY_DEATH: Final = 5.0  # seconds; a process that dies before, or is never re
 _MIN_BACKOFF: Final = 0.1  # seconds before the second restart after early deaths; the first is immediate
 _CHECK_INTERVAL: Final = 1.0  # seconds between two checks of heartbeats
 _MAX_BACKOFF: Final = 1.6  # seconds; short, so that all processes are back soon after the cause has gone
+_OTHER_FILES: Final = 256  # file descriptors for database connections, logs and modules
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,8 @@ class _Process:
     """One worker or background process that is kept running, including its replacements after it dies."""
 
     name: str
-    run: Callable[[int, int], int]  # lifeline, report → exit status
-    worker: bool
+    run: Callable[..., int]  # lifeline and, for a worker, report → exit status
+    worker: bool = False
     pid: int = 0
     report: int = -1  # reading end of a pipe: a byte means "ready" or "alive", its end "dead"; -1: not running
     started: float = 0.0
@@ -79,26 +83,18 @@ class Supervisor:
         options: TransportOptions,
         sockets: Sequence[tuple[socket.socket, Listener]],
         make_application: ApplicationFactory,
-        ready: Callable[[], None],
-        background: Sequence[BackgroundProcess] = (),
+        ready: Callable[[], object],
+        background: Sequence[BackgroundProcess],
     ) -> None:
         self._listeners = sockets
-        self._ready: Callable[[], None] | None = ready
+        self._ready: Callable[[], object] | None = ready
         self._lifeline, self._lifeline_end = os.pipe()
         self._selector = selectors.DefaultSelector()
-
-        counts = ConnectionCounts(options.workers)
-
-        def run(worker: int, lifeline: int, report: int) -> int:
-            make = partial(make_application, worker)
-            return run_worker(options, sockets, lifeline, report, make, counts.turn_of(worker))
-
-        self._processes = [
-            _Process("worker", partial(run, number), worker=True, on_death=partial(counts.remove, number))
-            for number in range(options.workers)
-        ]
-        for each in background:
-            self._processes.append(_Process(each.name, _without_report(each.run), worker=False))
+        self._processes: list[_Process] = []
+        for number, turn in enumerate(accept_turns(options.workers)):
+            run = partial(run_worker, options, sockets, partial(make_application, number), turn)
+            self._processes.append(_Process("worker", run, worker=True, on_death=turn.leave))
+        self._processes += [_Process(each.name, each.run) for each in background]
         self._draining = False
         self._status = 0
         self._max_missed = options.hung_after / _CHECK_INTERVAL
@@ -186,7 +182,7 @@ class Supervisor:
             self._selector.close()
             for descriptor in (self._lifeline_end, *(running.report for running in self._running())):
                 os.close(descriptor)
-            status = process.run(self._lifeline, report)
+            status = process.run(self._lifeline, report) if process.worker else process.run(self._lifeline)
         except BaseException:  # the child must never return into the supervisor's code
             logger.exception("%s failed", process.name)
         finally:
@@ -245,10 +241,6 @@ class Supervisor:
             os.kill(process.pid, signal.SIGKILL)
 
 
-def _without_report(run: Callable[[int], int]) -> Callable[[int, int], int]:
-    return lambda lifeline, _: run(lifeline)
-
-
 @contextlib.contextmanager
 def _stop_signals() -> Iterator[socket.socket]:
     """Yields a socket that receives the numbers of stop signals. Their handlers do nothing else."""
@@ -265,3 +257,42 @@ def _stop_signals() -> Iterator[socket.socket]:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
             signal.set_wakeup_fd(wakeup)
+
+
+def serve(
+    options: TransportOptions,
+    make_application: ApplicationFactory,
+    ready: Callable[[Sequence[tuple[str, int]]], object],
+    background: Sequence[BackgroundProcess] = (),
+) -> int:
+    """Listens, forks `options.workers` processes and supervises them. Drains on SIGTERM, SIGINT and SIGHUP. Linux only.
+
+    Call it in the main thread of a process without other threads and database connections. `make_application` is called
+    in each worker. `ready` is called in this process when all workers are ready, with host and port of each listener.
+    `background` processes run in addition to the workers and are replaced as they are.
+
+    Returns the exit status: 0 after draining; 1 if the first workers could not start, if calls were cut because they
+    had not ended in time, or after a second signal. Raises BindError.
+    """
+    with contextlib.ExitStack() as stack:
+        sockets = [(stack.enter_context(listen(each.host, each.port)), each) for each in options.listeners]
+        addresses = [server_socket.getsockname()[:2] for server_socket, _ in sockets]
+        options = replace(options, max_connections=_raise_file_limit(options.max_connections))
+        return Supervisor(options, sockets, make_application, partial(ready, addresses), background).run()
+
+
+def _raise_file_limit(connections: int) -> int:
+    """Raises the soft limit of open files for `connections` in one process, up to the hard limit.
+
+    Returns the number of connections that the limit allows, less the descriptors that database and files need.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = connections + _OTHER_FILES
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        fitting = max(hard - _OTHER_FILES, hard // 2)
+        text = "max_connections=%d needs %d open files, but ulimit -n allows %d: the limit is lowered to %d"
+        logger.warning(text, connections, needed, hard, fitting)
+        connections, needed = fitting, hard
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    return connections

@@ -25,13 +25,6 @@ _HEAD: Final = struct.Struct("!Ii")  # version and TMessageType; length of the m
 _SEQUENCE: Final = struct.Struct("!i")
 _VERSION: Final = 0x80010000
 _COMPACT: Final = 0x82
-_OTHER_PROTOCOLS: Final = {
-    b"GET ": "HTTP",
-    b"POST": "HTTP",
-    b"HEAD": "HTTP",
-    b"\x16\x03": "TLS",
-    b"\x01\x00\x00\x00": "SASL",
-}
 
 
 @dataclass(frozen=True)
@@ -73,8 +66,7 @@ def detect(first: bytes) -> WireFormat:
         return WireFormat(framed=True, compact=True)
     if 0 < int.from_bytes(first[:4], "big") <= _MAX_NAME:
         return WireFormat(framed=False, strict=False)
-    protocol = next((f" ({name})" for start, name in _OTHER_PROTOCOLS.items() if first.startswith(start)), "")
-    raise TProtocolException(TProtocolException.BAD_VERSION, f"not Thrift{protocol}: it begins with {first!r}")
+    raise TProtocolException(TProtocolException.BAD_VERSION, f"not Thrift: it begins with {first!r}")
 
 
 class SkippedStruct:

@@ -38,6 +38,7 @@ class WireSession:
     def handle(self, max_elements: int, length: int | None, refusal: str | None) -> None:
         """Runs `Session.handle` on the next request. A container may have `max_elements` elements, and no more elements
         than the request has bytes (`length`, if known)."""
+        self.writer.sent = 0
         self.iprot.container_length_limit = max_elements if length is None else min(max_elements, length)
         self.session.handle(self.iprot, self.oprot, refusal)
 
@@ -54,7 +55,7 @@ def open_wire_session(
     limits = (options.max_message_bytes, options.max_container_length)
     requests = handshake.requests
     head = http.head if requests else FRAME_HEADER.pack if wire_format.framed else None
-    writer = ReplyWriter(handshake.stream, head)
+    writer = ReplyWriter(handshake.stream, head, answers_all=requests is not None)  # also oneway calls, over HTTP
     iprot, oprot = wire_format.protocol(reader, *limits), wire_format.protocol(writer, *limits)
     if requests:
         session: Session = HttpSession(requests, open_session, peer)
@@ -71,7 +72,7 @@ def keep_head(reader: MessageReader, wire_format: WireFormat) -> bool:
     Returns False if the head has not arrived yet. Raises TProtocolException if it is malformed.
     """
     start = reader.start + (FRAME_HEADER.size if wire_format.framed else 0)
-    end = MessageScanner(wire_format, start).head(reader.store, reader.size)
+    end = MessageScanner(wire_format, start).head(reader.store)
     if end is None:
         return False
     reader.reset(reader.store.getvalue()[start:end] + _NO_FIELDS)

@@ -38,10 +38,10 @@ _ACCEPT_RETRY: Final = 0.1  # seconds until the next attempt to accept, if no fi
 def run_worker(
     options: TransportOptions,
     sockets: Sequence[tuple[socket.socket, Listener]],
-    lifeline: int,
-    report: int,
     make_application: Callable[[], Application],
     turn: AcceptTurn,
+    lifeline: int,
+    report: int,
 ) -> int:
     """Serves until `lifeline` ends, then drains. Returns the exit status.
 

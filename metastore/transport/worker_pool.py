@@ -124,7 +124,7 @@ class WorkerPool:
         """Enforces timeouts of connections and queued calls, and returns memory to the kernel. Call it periodically."""
         now = time.monotonic()
         with self._lock:
-            expired = list(self._queue.take_expired(now - self._options.queue_timeout))
+            expired = self._queue.take_expired(now - self._options.queue_timeout)
             abandoned = self._queue.take_abandoned(now - _ABANDONED_AFTER)
             self._check_timed(now)
             self._queued = len(self._queue)
@@ -152,7 +152,7 @@ class WorkerPool:
         with self._all_closed:
             self._draining = True
             for connection in self._connections.values():
-                if not connection.busy and not self._is_serving(connection):
+                if not connection.busy and not connection.is_serving:
                     connection.stop_reading()
         while self._connections and time.monotonic() < deadline:
             self.check()
@@ -167,15 +167,11 @@ class WorkerPool:
         return [(each, identity) for each in connections if (identity := each.handshake.identity)]
 
     def end_session(self, connection: Connection, reason: str, *, cut: bool) -> None:
-        """Closes a connection. If it executes a call, only with `cut`."""
+        """Closes a connection. While a call arrives, is executed or answered, only with `cut`."""
         with self._lock:
             is_open = self._connections.get(connection.number) is connection
-            if is_open and (cut or not (connection.busy or self._is_serving(connection))):
+            if is_open and (cut or not (connection.busy or connection.is_serving)):
                 connection.abort(reason)
-
-    def _is_serving(self, connection: Connection) -> bool:
-        """Returns whether a call has begun to arrive, or its reply is not sent yet."""
-        return connection.serves_calls and connection in self._timed
 
     def _address(self, peer: str) -> Address:
         host = peer.rpartition(":")[0]
@@ -323,7 +319,7 @@ class WorkerPool:
             self._timed.add(connection)
         else:
             self._timed.discard(connection)
-        if self._draining and not self._is_serving(connection) and state is not State.SENDING:
+        if self._draining and not connection.is_serving and state is not State.SENDING:
             return State.CLOSED
         connection.busy = False
         if state is State.AWAITING_MEMORY:

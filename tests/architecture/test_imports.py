@@ -149,7 +149,7 @@ def test_every_component_of_the_rules_exists(component: str) -> None:
         ("metastore.services.entry.tables", "from metastore.services.entry.databases import DatabaseService"),
         ("metastore.services", "from metastore.services.entry import tables"),
         ("metastore.services.new.tables", "import typing"),
-        ("metastore.transport.server", "from metastore.errors import MetastoreError"),
+        ("metastore.transport.supervisor", "from metastore.errors import MetastoreError"),
         ("metastore.storage.repositories.tables", "from metastore.storage.repositories.partitions import x"),
         ("metastore.storage.repositories.tables", "from . import partitions"),
         ("metastore.app", "import spark_client"),

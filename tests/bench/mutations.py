@@ -36,9 +36,9 @@ from metastore.protocol.dispatch import Dispatcher
 from metastore.security import passwords
 from metastore.security.authenticator import make_authenticator
 from metastore.security.digest_md5 import secret_of
+from metastore.server_certificate import Certificate
 from metastore.settings import PREFIX, Settings
 from metastore.transport.listener import Listener
-from metastore.transport.tls import Certificate
 from tests.bench.servers import Side
 from tests.wire.security.conftest import Authority
 from tests.wire.security.test_jwt import AUDIENCE, ISSUER, POST, Issuer

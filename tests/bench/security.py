@@ -24,7 +24,7 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
 from metastore.client.sasl import Gssapi, SaslTransport
-from metastore.transport.tls import Certificate
+from metastore.server_certificate import Certificate
 from tests.bench import mutations
 from tests.bench.load import Connection, Load, encode
 from tests.bench.servers import Postgres, Side, ours, postgres

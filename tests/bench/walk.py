@@ -1,27 +1,23 @@
-"""Counts the files, function calls and SQL statements of a call in the server: python -m tests.bench.walk [CALL …]
-[--partitions 3] [--show 40].
+"""Counts the files, lines, function calls and SQL statements of a call in the server: python -m tests.bench.walk
+[CALL …] [--partitions 3] [--components] [--show 40].
 
-For each call it prints the number of the project's files that ran, how often a function of one file called a function
-of another (`crossings`), the same between components (`tests/architecture/layers.py`), and the SQL statements. The
-server runs in this process, with its own connections, threads and PostgreSQL; each call is warm. Background work is
-not counted. To compare two revisions, copy this file into a checkout of the other one.
+For each call it prints the number of the project's files that ran, their lines, how many of these lines ran, how often
+a function of one file called a function of another (`crossings`), the same between components, and the SQL statements;
+with `--components`, the lines by component. The server runs in this process, with its own connections, threads and
+PostgreSQL; each call is warm. Background work is not counted. To compare two revisions, copy this file and `tracer.py`
+into a checkout of the other one, and change the names of classes here that it does not have.
 """
 
 from __future__ import annotations
 
 import socket
-import sys
 import tempfile
-import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
-from psycopg2.extensions import cursor as PostgresCursor  # type: ignore[import-untyped] # noqa: N812 - it is a class
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
@@ -36,96 +32,14 @@ from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
 from metastore.transport.worker_pool import WorkerPool
 from migrations import runner
-from tests.architecture.layers import LAYERS
+from tests.bench.tracer import Tracer
 from tests.wire.builders import columns, descriptor, partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database
 from thrift_idl.gen.metastore import Metastore
 from thrift_idl.gen.metastore.ttypes import UndropRequest
 
-ROOT: Final = Path(__file__).parents[2]
-PACKAGE: Final = f"{ROOT}/metastore/"
 DATABASE: Final = "walked"
 USER, SECRET = "walker", "secret"
-_COMPONENTS: Final = sorted((component for layer in LAYERS["metastore"] for component in layer), key=len, reverse=True)
-_SERVING: Final = ("call", "passwords")  # names of the threads that execute calls and check passwords
-_EXECUTING: Final = ("execute", "copy_expert")
-
-
-class Crossing(NamedTuple):
-    """A call from a function of one file to a function of another."""
-
-    caller: str
-    called: str
-    function: str
-
-
-class Tracer:
-    """Counts the calls between the project's files in the threads that serve, while it records."""
-
-    def __init__(self) -> None:
-        self.crossings: Counter[Crossing] = Counter()
-        self.files: set[str] = set()
-        self.statements = 0
-        self._recording = False
-        self._stacks = threading.local()
-        self._names: dict[str, str | None] = {}
-
-    def install(self) -> None:
-        """Traces all threads that start from now on."""
-        threading.setprofile(self._on_event)
-
-    def record(self, call: Callable[[], Any]) -> None:
-        """Makes the call. Resets the counts, and counts the function calls of the serving threads meanwhile."""
-        self.crossings.clear()
-        self.files.clear()
-        self.statements = 0
-        self._recording = True
-        try:
-            call()
-        finally:
-            self._recording = False
-
-    def between_components(self) -> int:
-        """Returns the number of calls between two components."""
-        return sum(
-            count for each, count in self.crossings.items() if _component(each.caller) != _component(each.called)
-        )
-
-    def _on_event(self, frame: FrameType, event: str, argument: Any) -> None:
-        if threading.current_thread().name not in _SERVING:
-            sys.setprofile(None)
-            return
-        if event == "c_call":
-            if self._recording and getattr(argument, "__name__", "") in _EXECUTING:
-                self.statements += isinstance(getattr(argument, "__self__", None), PostgresCursor)
-            return
-        if event not in ("call", "return"):
-            return
-        name = self._file(frame.f_code.co_filename)
-        if name is None:
-            return
-        stack = self._stacks.__dict__.setdefault("stack", [])
-        if event == "call":
-            if self._recording:
-                self.files.add(name)
-                if stack and stack[-1] != name:
-                    self.crossings[Crossing(stack[-1], name, frame.f_code.co_name)] += 1
-            stack.append(name)
-        elif stack:
-            stack.pop()
-
-    def _file(self, path: str) -> str | None:
-        """Returns the path of a file below the package; None for other files."""
-        if path not in self._names:
-            self._names[path] = path.removeprefix(PACKAGE) if path.startswith(PACKAGE) else None
-        return self._names[path]
-
-
-def _component(file: str) -> str:
-    module = file.removesuffix(".py").replace("/", ".")
-    return next(
-        (component for component in _COMPONENTS if module == component or module.startswith(f"{component}.")), module
-    )
 
 
 class Server:
@@ -233,21 +147,27 @@ CALLS: Final = tuple(name for name in vars(Calls) if not name.startswith("_"))
 @click.command(help=__doc__)
 @click.argument("calls", nargs=-1, type=click.Choice(CALLS))
 @click.option("--partitions", default=3, show_default=True, help="Number of partitions that a call reads or changes.")
+@click.option("--components", is_flag=True, help="List the lines by component.")
 @click.option("--show", default=0, help="Number of crossings to list for each call, the most frequent first.")
-def main(calls: Sequence[str], partitions: int, show: int) -> None:
+def main(calls: Sequence[str], partitions: int, show: int, *, components: bool) -> None:
     """Prints a line for each call."""
     tracer = Tracer()
     tracer.install()
     with _running() as server:
         available = Calls(server, partitions)
-        click.echo(f"{'':<28}{'files':>8}{'crossings':>12}{'between components':>21}{'statements':>12}")
+        heads = ("files", "their lines", "executed", "crossings", "between components", "statements")
+        click.echo(f"{'':<28}" + "".join(f"{head:>{len(head) + 3}}" for head in heads))
         for name in calls or CALLS:
             for turn in range(2):
                 getattr(available, name)(turn)()
             tracer.record(getattr(available, name)(2))
-            crossings = sum(tracer.crossings.values())
-            counts = f"{len(tracer.files):>8}{crossings:>12}{tracer.between_components():>21}{tracer.statements:>12}"
-            click.echo(f"{name:<28}{counts}")
+            lines = tracer.lines()
+            total, crossings = sum(each.total for each in lines.values()), sum(tracer.crossings.values())
+            counts = (len(tracer.files), total, len(tracer.executed), crossings)
+            counts += (tracer.between_components(), tracer.statements)
+            click.echo(f"{name:<28}" + "".join(f"{n:>{len(head) + 3}}" for n, head in zip(counts, heads, strict=True)))
+            for component, each in lines.items() if components else ():
+                click.echo(f"    {component:<30}{each.executed:>6} of {each.total:>5} lines")
             for each, count in tracer.crossings.most_common(show):
                 click.echo(f"{count:>8}  {each.caller} → {each.called} {each.function}")
 

@@ -166,7 +166,7 @@ def clean(application: Application) -> None:
         application.undrop.purge()
         TimeoutService(store, timedelta(0)).run()
         application.journal.recover()
-        CleaningService(store, application.journal, application._warehouse, timedelta(0)).run()
+        CleaningService(application.journal, timedelta(0)).run()
         descriptors.run()
         NotificationService(store, -1).clean()  # also those of the current second
 

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from metastore.app import Application
+from metastore.console.sizes import SizeOverview
 from metastore.domain.names import TableName
 from metastore.services.entry import sizes
 from metastore.services.entry.sizes import SizeService
@@ -37,6 +38,10 @@ def execute(application: Application, statement: str) -> Any:
         return result.all() if result.returns_rows else None
 
 
+def overview(service: SizeService) -> SizeOverview:
+    return SizeOverview(service._store)
+
+
 def measured(application: Application, service: SizeService) -> dict[str, tuple[Any, ...]]:
     """Runs a whole pass. Returns the figures by table."""
     execute(application, "DELETE FROM metastore_properties WHERE name = 'sizes'")
@@ -64,9 +69,9 @@ def test_a_pass_measures_every_table(
         "t4": (0, None, None, None, None, None),
         "flat": (0, 7, 70, None, 0, 70),
     }
-    assert [state["tables"] for state in service.of_catalog()] == [6]
+    assert [state["tables"] for state in overview(service).of_catalog()] == [6]
     service.measure()  # nothing is due for an hour
-    assert len(service.of_catalog()) == 1
+    assert len(overview(service).of_catalog()) == 1
 
 
 def test_growth_is_the_change_of_a_day(application: Application, service: SizeService) -> None:
@@ -77,9 +82,9 @@ def test_growth_is_the_change_of_a_day(application: Application, service: SizeSe
     assert measured(application, service)["t1"][-1] is None, "nobody knows its size of yesterday"
     execute(application, "UPDATE table_size_history SET day = day - 3, bytes = 144")
     assert measured(application, service)["t1"][-1] == 2000
-    history = service.of_table(TableName("hive", "db", "t1"))
+    history = overview(service).of_table(TableName("hive", "db", "t1"))
     assert [state["bytes"] for state in history] == [144, 6144]
-    assert [each["table"] for each in service.top("growth", 2)[0]] == ["t2", "t1"]
+    assert [each["table"] for each in overview(service).top("growth", 2)[0]] == ["t2", "t1"]
     execute(application, "UPDATE table_size_history SET day = day - 100")
     assert measured(application, service)["t1"][-1] == 0
 
@@ -123,4 +128,4 @@ def test_one_batch_is_as_many_statements_for_any_number_of_partitions(
 def test_dropped_tables_leave_the_lists(application: Application, service: SizeService) -> None:
     measured(application, service)
     called(application, "drop_table", "db", "t1", False)
-    assert [each["table"] for each in service.top("files", 5)[0]] == []
+    assert [each["table"] for each in overview(service).top("files", 5)[0]] == []

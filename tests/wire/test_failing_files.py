@@ -33,14 +33,14 @@ def installation(database_url: str, tmp_path: Path) -> Installation:
 def failing(installation: Installation, monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[object]:
     """While this list is empty, dropped files cannot be moved to the trash."""
     repaired: list[object] = []
-    put_away: Callable[..., bool] = installation.application.journal._warehouse.move_to_trash
+    put_away: Callable[..., bool] = installation.application.journal.warehouse.move_to_trash
 
     def broken(*given: Any, **more: Any) -> bool:
         if not repaired:
             raise error
         return put_away(*given, **more)
 
-    monkeypatch.setattr(installation.application.journal._warehouse, "move_to_trash", broken)
+    monkeypatch.setattr(installation.application.journal.warehouse, "move_to_trash", broken)
     return repaired
 
 

@@ -17,7 +17,7 @@ from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 
 
 class Followed(Protocol):
-    """Knows the databases that belong to the source of an import: `services.entry.followed`."""
+    """Knows the databases that belong to the source of an import: `importing.followed`."""
 
     def sources(self, names: Iterable[DatabaseName]) -> dict[DatabaseName, str]:
         """Returns the addresses of the sources of those databases that belong to one."""

@@ -1,5 +1,4 @@
-"""Authorization of calls, for the dispatcher and the services. Each decision reads the database once, without a
-transaction."""
+"""Authorization of calls, for the dispatcher and the services. Decisions read the database without a transaction."""
 
 from __future__ import annotations
 
@@ -89,10 +88,6 @@ class Authorization:
         """Returns the user whose transactions the caller may end or renew; None: all users."""
         grants = self.grants()
         return None if grants.is_admin or Duty.DATA in grants.duties else grants.user or ""
-
-    def scope(self) -> Scope:
-        """Returns the objects that queries over many tables may show to the caller."""
-        return self.caller_and_scope()[2]
 
     def caller_and_scope(self) -> tuple[str | None, bool, Scope]:
         """Returns the caller, whether the caller is an administrator, and the objects that queries over many tables may

@@ -25,8 +25,8 @@ from metastore.domain.privileges import (
 )
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import HiddenError, UnavailableError
-from metastore.security.decision_cache import Resource
-from metastore.security.policy_engine import PolicyEngine
+from metastore.policy.decisions import Resource
+from metastore.policy.engine import PolicyEngine
 from metastore.services.authorization.authorization import (
     Authorization,
     ReadWithRights,

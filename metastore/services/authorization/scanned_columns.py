@@ -15,6 +15,7 @@ from metastore.domain.names import TableName
 from metastore.domain.privileges import Right, denied
 from metastore.encoding.hidden_columns import remove_columns, table_scope
 from metastore.errors import PermissionDeniedError
+from metastore.services.rules.existing_files import has_directories
 from metastore.storage.references import ScanRow
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor, Table
@@ -50,12 +51,6 @@ def visible_layout(
 
 def _names(sd: StorageDescriptor) -> list[str]:
     return [column.name for column in sd.cols or ()]
-
-
-def has_directories(sd: StorageDescriptor) -> bool:
-    """Returns whether rows of skewed values are in separate directories."""
-    info = sd.skewedInfo
-    return bool(sd.storedAsSubDirectories and info and info.skewedColNames and info.skewedColValues)
 
 
 def check_readable(table: TableName, layout: VisibleLayout, rows: Iterable[ScanRow]) -> None:

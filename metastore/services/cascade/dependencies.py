@@ -73,12 +73,6 @@ def follow_renamed(work: UnitOfWork, stored: StoredTable, table: Table, changed:
     rewrite(work, [stored.ref.id])
 
 
-def follow_dropped(work: UnitOfWork, stored: StoredTable, table: Table) -> None:
-    """Rewrites the view text of a dependent table after partitions were dropped."""
-    if is_dependent(table):
-        rewrite(work, [stored.ref.id])
-
-
 def rewrite(work: UnitOfWork, ids: Sequence[int], columns: Mapping[int, list[FieldSchema]] | None = None) -> None:
     """Rewrites the view text of dependent tables from their dependencies. `columns`: new columns, by table id."""
     if not ids:

@@ -20,8 +20,7 @@ from metastore.services.service import Clock
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import TABLE
 from metastore.storage.repositories.indexes import IndexRef
-from metastore.storage.unit_of_work import Store, UnitOfWork
-from metastore.warehouse.filesystem import Warehouse
+from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 
@@ -57,10 +56,8 @@ class Retention:
 class ChangingService(FileService):
     """Base of services that change objects of the catalog and their files."""
 
-    def __init__(
-        self, store: Store, journal: Journal, warehouse: Warehouse, clock: Clock, retention: Retention
-    ) -> None:
-        super().__init__(store, journal, warehouse)
+    def __init__(self, journal: Journal, clock: Clock, retention: Retention) -> None:
+        super().__init__(journal)
         self._clock = clock
         self._retention = retention
 

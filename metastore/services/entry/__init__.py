@@ -1,1 +1,1 @@
-"""Services that handlers call: a file for each kind of object, a transaction for each call."""
+"""Services that handlers and timers call: a file for each kind of object, a transaction for each call."""

@@ -66,7 +66,7 @@ class AuditService:
                     self._waiting.popleft()
 
     def tell(self) -> None:
-        """Logs new lines. One worker of all servers does it at a time."""
+        """Logs new lines, and deletes old ones from the table. One worker of all servers does it at a time."""
         while True:
             with self._store.transaction(audited=False) as work:
                 lines = work.audit.unlogged(_BATCH) if work.try_lock_job("audit") else []

@@ -15,8 +15,6 @@ from metastore.services.files.journal import Journal
 from metastore.services.files.retired import RetiredCleaning
 from metastore.services.files.unregistered import UnregisteredCleaning
 from metastore.services.rules.lookup import ids_within
-from metastore.storage.unit_of_work import Store
-from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.metastore.ttypes import CleanedLocation, CleanResult
 
 log = logging.getLogger("metastore.cleaning")
@@ -25,13 +23,13 @@ log = logging.getLogger("metastore.cleaning")
 class CleaningService(FileService):
     """Rules of cleaning. Several servers may clean at the same time; each location is removed by one of them."""
 
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse, grace: timedelta) -> None:
+    def __init__(self, journal: Journal, grace: timedelta) -> None:
         """`grace`: how long unused files stay."""
-        super().__init__(store, journal, warehouse)
+        super().__init__(journal)
         self._grace = grace
-        self._dead = DeadWriteCleaning(store, journal, warehouse)
-        self._retired = RetiredCleaning(store, journal, warehouse)
-        self._unregistered = UnregisteredCleaning(store, journal, warehouse)
+        self._dead = DeadWriteCleaning(journal)
+        self._retired = RetiredCleaning(journal)
+        self._unregistered = UnregisteredCleaning(journal)
 
     def run(self) -> None:
         """Cleans in the background, on each server. Files of dropped objects are removed by the journal."""

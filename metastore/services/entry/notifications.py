@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metastore.domain import table_events
-from metastore.domain.events import Event, EventFilter
+from metastore.domain.events import EventFilter
 from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, partition_name
 from metastore.domain.table_events import PartitionText, TableText, encoded_file
@@ -91,8 +91,11 @@ class NotificationService:
                 events = (table_events.reload(whole, partition, refresh=refresh) for partition in partitions)
             else:
                 partitions = _partitions(work, stored, [values for values, _ in inserts])
-                written = zip(partitions, [insert for _, insert in inserts], strict=True)
-                events = (_insert(whole, partition, insert) for partition, insert in written)
+                events = (
+                    # As in Hive's InsertEvent, it replaces rows unless the client denies it.
+                    table_events.insert(whole, partition, replace=insert.replace is not False, files=_files(insert))
+                    for partition, (_, insert) in zip(partitions, inserts, strict=True)
+                )
             return work.notifications.append(events)
 
     def add_writes(self, table: TableName, requests: Sequence[WriteNotificationLogRequest]) -> None:
@@ -167,12 +170,6 @@ def _partitions(
     if missing is not None:
         raise NotFoundError(f"{table.ref.name} has no partition {missing}")
     return [texts[name] for name in names]
-
-
-def _insert(table: TableText, partition: PartitionText | None, insert: InsertEventRequestData) -> Event:
-    """Returns the event of an insert. As in Hive's InsertEvent, the event is marked as replacing rows unless the client
-    denies it."""
-    return table_events.insert(table, partition, replace=insert.replace is not False, files=_files(insert))
 
 
 def _files(insert: InsertEventRequestData) -> list[str]:

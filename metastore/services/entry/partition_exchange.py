@@ -74,7 +74,9 @@ def _exchange(
     check_unprotected(tables[0])
     for table in tables:
         check_writable(table, "Cannot exchange partitions")
-    _check_columns(*tables)
+    before_columns, after_columns = ((columns_of(one.sd.cols), columns_of(one.partitionKeys)) for one in tables)
+    if before_columns != after_columns:
+        raise InvalidInputError("The tables have different schemas. Their partitions cannot be exchanged.")
     after = [NamedPartition(partition.name, _successor(partition, *tables)) for partition in before]
     work.partitions_write.delete(old.ref, [partition.name for partition in before])
     work.partitions_write.insert(new.ref, after)
@@ -120,14 +122,6 @@ def _matches(work: UnitOfWork, table: StoredTable, values: Mapping[str, str]) ->
         name = table.ref.name.name
         raise InvalidInputError(f"No partition is found with the values {dict(values)} for the table {name}")
     return matches
-
-
-def _check_columns(source: Table, target: Table) -> None:
-    if (columns_of(source.sd.cols), columns_of(source.partitionKeys)) != (
-        columns_of(target.sd.cols),
-        columns_of(target.partitionKeys),
-    ):
-        raise InvalidInputError("The tables have different schemas. Their partitions cannot be exchanged.")
 
 
 def _successor(stored: StoredPartition, source: Table, target: Table) -> Partition:

@@ -72,7 +72,10 @@ class PartitionExpressionService(Service):
         with self._store.read() as work:
             reference = get_table_ref(work, table)
             names: set[str] = set()
-            for condition in [_required(work, reference, expression) for expression in expressions]:
+            none = InvalidInputError(
+                f"An expression without a filter drops no partitions of {reference.name}: name them"
+            )
+            for condition in [required(_exact(work, reference, expression), none) for expression in expressions]:
                 matches = work.partitions.names(reference, condition).decode()
                 if not matches and not if_exists:
                     raise NotFoundError(f"Some partitions to drop are missing from {table}")
@@ -121,11 +124,6 @@ def _unreadable(table: TableRef, reason: str) -> InvalidInputError:
         f"The expression on partitions of {table.name} cannot be read: {reason}. "
         "Compare keys with constants of their types, or name the partitions"
     )
-
-
-def _required(work: UnitOfWork, table: TableRef, expression: bytes | None) -> Condition:
-    none = InvalidInputError(f"An expression without a filter drops no partitions of {table.name}: name them")
-    return required(_exact(work, table, expression), none)
 
 
 def _order(table: TableRef, order: str | None) -> list[tuple[int, bool]]:

@@ -6,30 +6,24 @@ import contextlib
 import threading
 import time
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.rules.lookup import get_table_ref
 from metastore.services.rules.partition_conditions import by_values
+from metastore.storage.postgres.listener import Listener, PollingListener
 from metastore.storage.unit_of_work import Store
 
 LONGEST: Final = 10.0
 """Longest wait of a call, in seconds: less than the timeout of clients, and than a server's time to drain."""
 
 
-class AnnouncementFeed(Protocol):
-    """Counts commits of partitions (`storage.postgres.listener`)."""
-
-    def count(self, timeout: float) -> int: ...
-    def wait(self, seen: int, timeout: float) -> None: ...
-
-
 class PartitionWaitingService:
     """Rules of waiting. A waiting call occupies a thread, so their number is limited."""
 
-    def __init__(self, store: Store, announcements: AnnouncementFeed, *, most: int) -> None:
-        """`most`: how many calls may wait at a time."""
+    def __init__(self, store: Store, announcements: Listener | PollingListener, *, most: int) -> None:
+        """`announcements`: of commits of partitions. `most`: how many calls may wait at a time."""
         self._store = store
         self._announcements = announcements
         self._slots = threading.BoundedSemaphore(most)

@@ -82,7 +82,10 @@ class PartitionAlterService(ChangingService):
                 keeps_data = leaves_data([(change.old.partition, change.new.partition) for change in changes], context)
                 if counting:
                     _fill_statistics(attempt, changes, counted)
-                self._store_changes(work, stored, changes, keeps_data=keeps_data)
+                forget_columns_of_partitions(work, stored.ref, changes)
+                if keeps_data:
+                    keep_fresh(work, stored.ref, [change.old.id for change in changes])
+                work.partitions_write.update(stored.ref, [change.new for change in changes])
                 work.record(*alter_partitions(table_text(rules.table), old_texts, [change.new for change in changes]))
                 if relocated:
                     check_unblocked(work, relocated)
@@ -129,15 +132,6 @@ class PartitionAlterService(ChangingService):
         check_not_replaced(work, stored, pairs, context)
         return [sd.location for sd in descriptors if sd.location and sd.location not in known]
 
-    def _store_changes(
-        self, work: UnitOfWork, stored: StoredTable, changes: Sequence[_Change], *, keeps_data: bool
-    ) -> None:
-        """Stores partitions, drops statistics of changed columns, and keeps dependents fresh if no data changed."""
-        forget_columns_of_partitions(work, stored.ref, changes)
-        if keeps_data:
-            keep_fresh(work, stored.ref, [change.old.id for change in changes])
-        work.partitions_write.update(stored.ref, [change.new for change in changes])
-
     def rename(self, table: TableName, values: Sequence[str], new: Partition) -> None:
         """Gives a partition other values and, if its table is managed, moves it to its new default location.
 
@@ -154,7 +148,9 @@ class PartitionAlterService(ChangingService):
                     stored = get_table(work, table, lock="share")
                     rules = PartitionRules(stored.encoded.decode())
                     rules.check_owner(new)
-                    old = _lock_one(work, stored, rules.name(values))
+                    name = rules.name(values)
+                    partitions = work.partitions.select_stored(stored.ref, named([name]), lock=True)
+                    old = required(next(iter(partitions), None), _missing(name))
                     old_texts = befores([old])
                     kept = locations_of(old.partition.sd)
                     changed = self._successor(rules, old, new, rules.name(new.values))
@@ -253,11 +249,6 @@ def _lock_existing(
     for old in existing.values():
         check_version(f"{stored.ref.name} partition {old.name}", old.version, context)
     return [(existing[name], partition) for name, partition in zip(names, new, strict=True)]
-
-
-def _lock_one(work: UnitOfWork, stored: StoredTable, name: str) -> StoredPartition:
-    partitions = work.partitions.select_stored(stored.ref, named([name]), lock=True)
-    return required(next(iter(partitions), None), _missing(name))
 
 
 def _missing(name: str) -> InvalidOperationError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, partition_name, values_of
@@ -16,8 +16,6 @@ from metastore.storage.references import TableRef
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
-_Presentation = Callable[[EncodedList[Partition]], EncodedList[Partition]]
-
 
 class PartitionReadService(Service):
     """Rules of reading partitions (Hive's HMSHandler, PartitionFilter.g4). Table names are in lower case.
@@ -29,8 +27,9 @@ class PartitionReadService(Service):
     def get(self, table: TableName, values: Sequence[str], viewer: Viewer | None = None) -> EncodedStruct[Partition]:
         """Reads a partition. Raises NotFoundError, InvalidInputError."""
         with self._store.read() as work:
-            reference, presented = _get_table(work, table, viewer)
-            partitions = presented(work.partitions.select_named(reference, [checked_name(reference.key_names, values)]))
+            reference, shown_to = _get_table(work, table, viewer)
+            partitions = work.partitions.select_named(reference, [checked_name(reference.key_names, values)])
+            partitions = _presented(work, reference, partitions, shown_to)
         return _only(partitions, f"partition values={list(values)} of {table}")
 
     def get_by_name(self, table: TableName, name: str) -> EncodedStruct[Partition]:
@@ -43,24 +42,25 @@ class PartitionReadService(Service):
 
     def select(self, table: TableName, limit: int | None, viewer: Viewer | None = None) -> EncodedList[Partition]:
         with self._store.read() as work:
-            reference, presented = _get_table(work, table, viewer)
-            return presented(select_affordable(work, reference, None, limit))
+            reference, shown_to = _get_table(work, table, viewer)
+            return _presented(work, reference, select_affordable(work, reference, None, limit), shown_to)
 
     def select_by_names(
         self, table: TableName, names: Sequence[str], viewer: Viewer | None = None
     ) -> EncodedList[Partition]:
         """Returns the named partitions. Names that do not exist are skipped."""
         with self._store.read() as work:
-            reference, presented = _get_table(work, table, viewer)
-            return presented(work.partitions.select_named(reference, names))
+            reference, shown_to = _get_table(work, table, viewer)
+            return _presented(work, reference, work.partitions.select_named(reference, names), shown_to)
 
     def select_by_values(
         self, table: TableName, values: Sequence[str], limit: int | None, viewer: Viewer | None = None
     ) -> EncodedList[Partition]:
         """Reads partitions by values of the first keys, "" for any. Raises InvalidInputError for none or too many."""
         with self._store.read() as work:
-            reference, presented = _get_table(work, table, viewer)
-            return presented(select_affordable(work, reference, by_values(reference, values), limit))
+            reference, shown_to = _get_table(work, table, viewer)
+            partitions = select_affordable(work, reference, by_values(reference, values), limit)
+            return _presented(work, reference, partitions, shown_to)
 
     def select_by_filter(self, table: TableName, text: str | None, limit: int | None) -> EncodedList[Partition]:
         """Reads partitions that match a filter in Hive's grammar; None for all. Raises InvalidInputError."""
@@ -98,20 +98,20 @@ def _first(work: UnitOfWork, table: TableName, limit: int) -> EncodedTexts | Non
     return work.partitions.names(reference, None, limit) if reference else None
 
 
-def _get_table(work: UnitOfWork, table: TableName, viewer: Viewer | None) -> tuple[TableRef, _Presentation]:
-    """Returns the table, and a function that adds the viewer's privileges to partitions, if there are any."""
+def _get_table(work: UnitOfWork, table: TableName, viewer: Viewer | None) -> tuple[TableRef, Viewer | None]:
+    """Returns the table, and the viewer if the table has privileges by partition."""
     if viewer is None:
-        return get_table_ref(work, table), _unchanged
+        return get_table_ref(work, table), None
     reference, by_partition = work.tables.reference_and_privileges(table)
     if reference is None:
         raise missing_table(table)
-    if not by_partition:
-        return reference, _unchanged
-    return reference, lambda partitions: with_privileges(work, reference.id, partitions, viewer)
+    return reference, viewer if by_partition else None
 
 
-def _unchanged(partitions: EncodedList[Partition]) -> EncodedList[Partition]:
-    return partitions
+def _presented(
+    work: UnitOfWork, table: TableRef, partitions: EncodedList[Partition], viewer: Viewer | None
+) -> EncodedList[Partition]:
+    return with_privileges(work, table.id, partitions, viewer) if viewer else partitions
 
 
 def _only(partitions: EncodedList[Partition], label: str) -> EncodedStruct[Partition]:

@@ -10,7 +10,7 @@ from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, values_of
 from metastore.encoding.binary import EncodedList
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
-from metastore.services.cascade.dependencies import follow_added, follow_dropped, is_dependent
+from metastore.services.cascade.dependencies import follow_added, is_dependent, rewrite
 from metastore.services.cascade.dropping import ChangingService
 from metastore.services.files.change_loop import LookNeededError
 from metastore.services.files.open_writes import root_of
@@ -147,7 +147,8 @@ class PartitionWriteService(ChangingService):
                 removes_files = delete_data and owns_data(struct)
                 operations = self._plan_removal(work, stored, dropped, drop_id) if removes_files else []
                 work.record(*table_events.drop_partitions(table_text(struct), dropped.values))
-                follow_dropped(work, stored, struct)
+                if is_dependent(struct):
+                    rewrite(work, [stored.ref.id])
         self._journal.carry_out(operations)  # 3. carry out, after the commit
         return dropped.encoded
 

@@ -13,7 +13,8 @@ from metastore.domain.skew_directories import default_directory
 from metastore.encoding.binary import encode_fields
 from metastore.errors import ConflictError, InvalidOperationError
 from metastore.services.authorization.authorization import Authorization
-from metastore.services.authorization.scanned_columns import check_readable, has_directories, visible_layout
+from metastore.services.authorization.scanned_columns import check_readable, visible_layout
+from metastore.services.rules.existing_files import has_directories
 from metastore.services.rules.lookup import missing_table, required
 from metastore.services.rules.partition_conditions import check_partition_quota
 from metastore.services.rules.tables import VIEW
@@ -41,9 +42,9 @@ class ScanService(Service):
 
         For callers who see some columns, the plan is that of a table with these columns and no others.
 
-        Raises NotFoundError, InvalidInputError for a malformed predicate, ConflictError if that state has changed,
-        PermissionDeniedError if reading the partitions requires directories that are named by hidden values, or the
-        positions of hidden columns."""
+        Raises NotFoundError, InvalidOperationError for a view, InvalidInputError for a malformed predicate, ConflictError
+        if that state has changed, PermissionDeniedError if reading the partitions requires directories that are named
+        by hidden values, or the positions of hidden columns."""
         predicate = from_postfix(nodes)
         with self._store.read() as work:
             scope = self._rights.scanned_columns(work, table) if self._rights else None

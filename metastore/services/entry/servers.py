@@ -25,7 +25,7 @@ class ServerService:
         self._worker = worker
 
     def renew(self) -> None:
-        """Renews the registration of the worker.
+        """Renews the registration of the worker, and deletes those of workers that ended without doing so.
 
         If an upgrade was finished that this version does not support, the worker rejects all calls from now on.
         """

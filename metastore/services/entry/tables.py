@@ -30,10 +30,9 @@ from metastore.storage.mapping.constraints import Constraint
 from metastore.storage.mapping.layout import decoded_with_id, with_id
 from metastore.storage.queries.filters import table_condition
 from metastore.storage.repositories.tables import TableMeta
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.structs import shallow_copy
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import Warehouse
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Index, Table
 
@@ -42,16 +41,10 @@ class TableService(ChangingService):
     """Rules of tables. Catalog and database names are in lower case."""
 
     def __init__(
-        self,
-        store: Store,
-        journal: Journal,
-        warehouse: Warehouse,
-        clock: Clock,
-        retention: Retention,
-        rights: Authorization | None = None,
+        self, journal: Journal, clock: Clock, retention: Retention, rights: Authorization | None = None
     ) -> None:
         """`rights`: restricts `get` to tables that its caller may see."""
-        super().__init__(store, journal, warehouse, clock, retention)
+        super().__init__(journal, clock, retention)
         self._rights = rights
 
     def create(

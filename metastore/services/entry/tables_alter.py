@@ -36,9 +36,9 @@ from metastore.services.rules.tables import DDL_TIME, MANAGED, check_given, fill
 from metastore.services.rules.transactional import check_changed
 from metastore.services.service import Clock
 from metastore.storage.references import StoredTable, TableRef
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
+from metastore.warehouse.filesystem import DirectoryStatistics
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor, Table
 
 EXPECTED_KEY, EXPECTED_VALUE = "expected_parameter_key", "expected_parameter_value"
@@ -47,18 +47,9 @@ EXPECTED_KEY, EXPECTED_VALUE = "expected_parameter_key", "expected_parameter_val
 class TableAlterService(ChangingService):
     """Rules of ALTER TABLE. Catalog and database names are in lower case."""
 
-    def __init__(
-        self,
-        store: Store,
-        journal: Journal,
-        warehouse: Warehouse,
-        clock: Clock,
-        retention: Retention,
-        *,
-        follow_columns: bool = True,
-    ) -> None:
+    def __init__(self, journal: Journal, clock: Clock, retention: Retention, *, follow_columns: bool = True) -> None:
         """`follow_columns`: column changes are passed on to dependent tables. Otherwise they are rejected."""
-        super().__init__(store, journal, warehouse, clock, retention)
+        super().__init__(journal, clock, retention)
         self._propagate = follow_columns
 
     def alter(self, name: TableName, new: Table, *, context: Mapping[str, str], cascade: bool = False) -> None:
@@ -119,7 +110,8 @@ class TableAlterService(ChangingService):
 
     def _check_change(self, work: UnitOfWork, stored: StoredTable, old: Table, new: Table, *, cascade: bool) -> None:
         """Raises InvalidOperationError for a change that Hive, partitions or dependent tables do not allow."""
-        _check_keys(old, new)
+        if [key.name for key in old.partitionKeys] != [key.name for key in new.partitionKeys]:
+            raise InvalidOperationError("partition keys can not be changed.")
         if disallows_type_changes():
             _check_types(old, new)
         if cascade or not old.partitionKeys:
@@ -152,7 +144,8 @@ class TableAlterService(ChangingService):
             work.partitions_write.announce()
         follow_rename(work, old, new)
         texts = table_text(stored.encoded.decode()), table_text(new)
-        work.record(table_events.alter_table(*texts, truncated=is_truncation(context)))
+        truncated = context.get("alterTableOpType") == "TRUNCATE"
+        work.record(table_events.alter_table(*texts, truncated=truncated))
         follow_altered(work, stored.ref, old, new)
         if not move and new.sd.location != old.sd.location:
             check_unblocked(work, [new.sd.location])
@@ -190,11 +183,6 @@ def _check_expected(old: Table, new: Table, context: Mapping[str, str]) -> None:
             f"The table has been modified. The parameter value for key '{key}' is '{shown}'. "
             f"The expected was value was '{expected}'"
         )
-
-
-def _check_keys(old: Table, new: Table) -> None:
-    if [key.name for key in old.partitionKeys] != [key.name for key in new.partitionKeys]:
-        raise InvalidOperationError("partition keys can not be changed.")
 
 
 def _check_types(old: Table, new: Table) -> None:
@@ -263,11 +251,6 @@ def _follow(work: UnitOfWork, table: TableRef, old: Table, new: Table, move: Mov
 
 def _columns(sd: StorageDescriptor) -> list[tuple[str, str, str | None]]:
     return [(column.name, column.type, column.comment) for column in sd.cols]
-
-
-def is_truncation(context: Mapping[str, str]) -> bool:
-    """Returns whether the client's context says that this alter is part of a TRUNCATE."""
-    return context.get("alterTableOpType") == "TRUNCATE"
 
 
 def do_cascade(context: Mapping[str, str]) -> bool:

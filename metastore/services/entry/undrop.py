@@ -33,9 +33,8 @@ from metastore.services.rules.table_data import data_of, locations_of_partition
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import DATABASE, PARTITIONS, TABLE, Drop
 from metastore.storage.repositories.partitions import named
-from metastore.storage.unit_of_work import Store, UnitOfWork
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 log = logging.getLogger("metastore.files")
@@ -77,11 +76,9 @@ class _NameTakenError(AlreadyExistsError):
 class UndropService(FileService):
     """Rules of undrop. Names are in lower case, except names of partitions."""
 
-    def __init__(
-        self, store: Store, journal: Journal, warehouse: Warehouse, authorization: Authorization | None = None
-    ) -> None:
+    def __init__(self, journal: Journal, authorization: Authorization | None = None) -> None:
         """`authorization`: None if every caller may undo every drop."""
-        super().__init__(store, journal, warehouse)
+        super().__init__(journal)
         self._authorization = authorization
 
     def dropped(self, catalog: str, database: str | None) -> list[tuple[Drop, int, int]]:

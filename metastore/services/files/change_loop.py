@@ -52,9 +52,7 @@ from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move
 from metastore.services.files.operations import BlockedByFileOperationError
 from metastore.services.service import Service
-from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import Warehouse
 
 _PAUSE: Final = 0.02  # seconds, after another call has changed the same part of the catalog
 
@@ -107,10 +105,10 @@ class Attempt:
 class FileService(Service):
     """Base of services that change files together with the catalog."""
 
-    def __init__(self, store: Store, journal: Journal, warehouse: Warehouse) -> None:
-        super().__init__(store)
+    def __init__(self, journal: Journal) -> None:
+        super().__init__(journal.store)
         self._journal = journal
-        self._warehouse = warehouse
+        self._warehouse = journal.warehouse
 
     def _attempts(self) -> Iterator[Attempt]:
         """Yields an attempt until its transaction commits. See the module's docstring.

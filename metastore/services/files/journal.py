@@ -85,8 +85,8 @@ class Journal:
 
     def __init__(self, store: Store, warehouse: Warehouse, on_step: Callable[[str], object] = lambda _: None) -> None:
         """`on_step` receives the name of each finished step; tests stop there."""
-        self._store = store
-        self._warehouse = warehouse
+        self.store = store
+        self.warehouse = warehouse
         self._step = on_step
         self._runner = OperationRunner(warehouse, on_step)
         self.lineage = LineageGuard(store, warehouse)
@@ -105,7 +105,7 @@ class Journal:
         Locations outside the roots, and borrowed ones, are skipped. The note is committed before the
         first directory is made, so that another server can remove them if this one dies.
         """
-        canonical = [paths.canonical(text) for text in self._warehouse.roots.within(dict.fromkeys(locations))]
+        canonical = [paths.canonical(text) for text in self.warehouse.roots.within(dict.fromkeys(locations))]
         if canonical:
             canonical = self._repeatable(lambda work: without_borrowed(work, canonical))
         if not canonical:
@@ -114,13 +114,13 @@ class Journal:
         # Not from the sequence: its numbers can recur after a crash or a restore. Negative: never an operation's id.
         note_id = -1 - randbits(62)
         if not self._repeatable(lambda work: work.file_operations.begin_making(note_id, canonical)):
-            with self._store.read() as work:
+            with self.store.read() as work:
                 raise BlockedByFileOperationError(work.file_operations.blocking(canonical))
         directories = NewDirectories(note_id, canonical)
         self._step("intended")
         try:
             with self._lease_renewed([note_id]):
-                directories.created += self._warehouse.make_directories(canonical)
+                directories.created += self.warehouse.make_directories(canonical)
                 self._step("made")
                 yield directories
         except Exception:  # after any error, the directories must not stay
@@ -131,7 +131,7 @@ class Journal:
     @contextmanager
     def transaction_with_directories(self, locations: Sequence[str]) -> Iterator[UnitOfWork]:
         """Makes directories, then opens the transaction that hands them over to the catalog."""
-        with self.new_directories(locations) as directories, self._store.transaction() as work:
+        with self.new_directories(locations) as directories, self.store.transaction() as work:
             yield work
             directories.confirm(work)
 
@@ -170,7 +170,7 @@ class Journal:
 
     def overdue_removals(self, table_ids: Sequence[int] | None) -> list[FileOperation]:
         """Returns removals without a lease, of these tables or of all: a server died before it carried them out."""
-        with self._store.read() as work:
+        with self.store.read() as work:
             overdue = work.file_operations.overdue(table_ids, failed=True)
         return [operation for operation in overdue if operation.kind == "remove"]
 
@@ -183,7 +183,7 @@ class Journal:
             if not self._undo(*self._undone[0]):
                 break
             self._undone.popleft()
-        with self._store.transaction(audited=False) as work:
+        with self.store.transaction(audited=False) as work:
             work.file_operations.forget_moves(_MOVES_KEPT)
             overdue = work.file_operations.overdue(failed=failed)
         if not overdue or self.lineage.problem():
@@ -200,7 +200,7 @@ class Journal:
     def renew(self) -> None:
         """Renews the leases of this process. A timer calls it, so that slow file systems do not lose operations."""
         if held := list(self._held):
-            with self._store.asynchronous_commit() as work:
+            with self.store.asynchronous_commit() as work:
                 work.file_operations.renew_leases(held)
 
     def unblock(self, ids: Sequence[int], deadline: float) -> None:
@@ -212,7 +212,7 @@ class Journal:
         pause = _PAUSE
         while True:
             failed = self.carry_out(ids, planned_here=False)
-            with self._store.read() as work:
+            with self.store.read() as work:
                 left = work.file_operations.read(ids)
             # Finished moves, and files that are in the trash, block nothing.
             left = [operation for operation in left if operation.kind != "moved" and not operation.origin]
@@ -244,9 +244,9 @@ class Journal:
             for operation in claimed
             if operation.kind == "remove" and operation.reason != TRUNCATED and not operation.origin
         ]
-        deletable = self._warehouse.roots.deletable(operation.location for operation in removals)
+        deletable = self.warehouse.roots.deletable(operation.location for operation in removals)
         # The catalog may know a location by the path that a symbolic link leads to.
-        resolved = self._warehouse.roots.canonical([operation.location for operation in removals])
+        resolved = self.warehouse.roots.canonical([operation.location for operation in removals])
         usage = work.locations.referred([*resolved, *resolved.values()])
         kept = [
             one
@@ -320,10 +320,10 @@ class Journal:
             )
 
         try:
-            with self._store.read() as work:
+            with self.store.read() as work:
                 blocking = work.file_operations.blocking([paths.canonical(text) for text in created])
             self.unblock(blocking, self.deadline())  # the directories may be part of a move
-            self.carry_out(self._with_retries(plan, lambda: self._store.transaction(audited=False)))
+            self.carry_out(self._with_retries(plan, lambda: self.store.transaction(audited=False)))
         except MetastoreError as error:
             log.warning("New directories will be removed in the background: %s", error)
             return False
@@ -331,7 +331,7 @@ class Journal:
 
     def _repeatable(self, action: Callable[[UnitOfWork], T]) -> T:
         """Runs statements that commit by themselves and may run twice."""
-        return self._with_retries(action, self._store.asynchronous_commit)
+        return self._with_retries(action, self.store.asynchronous_commit)
 
     def _with_retries(
         self, action: Callable[[UnitOfWork], T], opened: Callable[[], AbstractContextManager[UnitOfWork]]
@@ -356,12 +356,12 @@ class Journal:
     def _with_parents(self, locations: Sequence[str]) -> list[str]:
         """Adds directories above, below the roots: a call that died may have made them, too."""
         above = [ancestor for location in locations for ancestor in paths.ancestors(location)]
-        inside = [text for text in self._warehouse.roots.within(dict.fromkeys(above)) if not self._is_root(text)]
+        inside = [text for text in self.warehouse.roots.within(dict.fromkeys(above)) if not self._is_root(text)]
         return [*locations, *inside]
 
     def _is_root(self, location: str) -> bool:
-        above = self._warehouse.roots.within([paths.parent(location)])
-        return not above or paths.same(location, self._warehouse.root)
+        above = self.warehouse.roots.within([paths.parent(location)])
+        return not above or paths.same(location, self.warehouse.root)
 
 
 def _advice(operation: FileOperation, error: object) -> str:

@@ -55,7 +55,9 @@ class RetiredCleaning(FileService):
                     cleaned += [entry for candidate in candidates for entry in _entry(*candidate)]
                 else:
                     cleaned += self._remove(candidates)
-                    self._forget_used(batch)
+                    with self._store.transaction(audited=False) as work:  # objects may use locations again
+                        uses = work.locations.referred([retired.location for retired in batch])
+                        work.retired_locations.forget([location for location, use in uses.items() if use.itself])
             except MetastoreError as error:
                 cleaned += [_failure(location, str(error)) for location in batch]
         return cleaned
@@ -75,12 +77,6 @@ class RetiredCleaning(FileService):
             except MetastoreError as error:
                 failures.append(_failure(location, str(error)))
         return candidates, failures
-
-    def _forget_used(self, batch: Sequence[RetiredLocation]) -> None:
-        """Removes locations from the list that objects use again."""
-        with self._store.transaction(audited=False) as work:
-            uses = work.locations.referred([retired.location for retired in batch])
-            work.retired_locations.forget([location for location, use in uses.items() if use.itself])
 
     def _remove(self, candidates: Sequence[_Candidate]) -> list[CleanedLocation]:
         with self._store.transaction(audited=False) as work:

@@ -35,7 +35,8 @@ def describe_files(owners: Sequence[Owner], warehouse: Warehouse, *, counting: b
 
 def has_directories(sd: StorageDescriptor) -> bool:
     """Returns whether skewed values have directories of their own."""
-    return bool(sd.storedAsSubDirectories and sd.skewedInfo.skewedColNames)
+    info = sd.skewedInfo
+    return bool(sd.storedAsSubDirectories and info and info.skewedColNames and info.skewedColValues)
 
 
 def _skewed_directories(sd: StorageDescriptor, warehouse: Warehouse) -> dict[tuple[str, ...], str]:

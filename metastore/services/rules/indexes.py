@@ -36,16 +36,19 @@ def timed(index: Index, now: int) -> Index:
 
 
 def check_new_index(work: UnitOfWork, table: Table, index: Index) -> None:
-    """Checks a new index that `table`, which is new, too, shall hold.
+    """Checks a new index that `table`, which is also new, will hold.
 
-    Raises AlreadyExistsError if the index exists, InvalidObjectError if the indexed table does not, or if the index
-    names another table than `table`, or that exists.
+    Raises AlreadyExistsError if the index exists; InvalidObjectError if it is malformed, if the indexed table does not
+    exist, or if the index names a table that is not `table`, or that exists already.
     """
-    _check_name(fold(index.indexName))
-    check_described(index)
+    name = fold(index.indexName)
+    if not 0 < len(name) <= _MAX_NAME:
+        raise InvalidObjectError(f"The name of an index must have 1 to {_MAX_NAME} characters, not {len(name)}")
+    if index.sd is None:
+        raise InvalidObjectError("Storage descriptor is not defined for index.")
     indexed, holder = of_index(index), holder_of_index(index)
-    if len(work.indexes.select(indexed, fold(index.indexName))):
-        raise AlreadyExistsError(f"Index already exists: {fold(index.indexName)} of {indexed}")
+    if len(work.indexes.select(indexed, name)):
+        raise AlreadyExistsError(f"Index already exists: {name} of {indexed}")
     required(work.tables.reference(indexed), InvalidObjectError(_NO_TABLE))
     if holder != TableName.of(table):  # before the next check: it must not tell whether other tables exist
         raise InvalidObjectError(
@@ -54,12 +57,6 @@ def check_new_index(work: UnitOfWork, table: Table, index: Index) -> None:
         )
     if work.tables.reference(holder) is not None:
         raise InvalidObjectError("Unable to add index because index table already exists")
-
-
-def check_described(index: Index) -> None:
-    """Raises InvalidObjectError for an index without a storage descriptor."""
-    if index.sd is None:
-        raise InvalidObjectError("Storage descriptor is not defined for index.")
 
 
 def add_index(work: UnitOfWork, table_id: int, index: Index) -> None:
@@ -77,8 +74,3 @@ def check_no_index(held: list[IndexRef]) -> None:
     """Raises InvalidInputError, in Hive's words, for a table that holds an index."""
     if held:
         raise InvalidInputError(f"The table {held[0].held_in.name} is an index table. Please do drop index instead.")
-
-
-def _check_name(name: str) -> None:
-    if not 0 < len(name) <= _MAX_NAME:
-        raise InvalidObjectError(f"The name of an index must have 1 to {_MAX_NAME} characters, not {len(name)}")

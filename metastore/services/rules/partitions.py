@@ -97,7 +97,11 @@ class PartitionRules:
         own = shape.cols
         shape = complete(shape)
         shape.cols = self.table.sd.cols if own is None else own
-        check_columns_of_partition(shape.cols)
+        if any(
+            column.name is None or column.type is None for column in shape.cols
+        ):  # as in Hive, types are not checked
+            raise InvalidInputError("A column of a partition has no name or no type")
+        check_names(shape.cols)
         owner = f"{self.table.dbName}.{self.table.tableName} partition {name}"
         check_descriptor(shape, self.keys, owner)
         if (values := shape.skewedInfo.skewedColValues) != self.table.sd.skewedInfo.skewedColValues:
@@ -131,16 +135,6 @@ def check_descriptor_given(partition: Partition) -> None:
             f"Partition {partition.values} of {partition.tableName} was sent without "
             f"{'sd' if partition.sd is None else 'sd.serdeInfo'}"
         )
-
-
-def check_columns_of_partition(columns: Sequence[FieldSchema]) -> None:
-    """Converts names to lower case. As in Hive, types are not checked.
-
-    Raises InvalidInputError for a missing name or type, InvalidObjectError for a bad or duplicate name.
-    """
-    if any(column.name is None or column.type is None for column in columns):
-        raise InvalidInputError("A column of a partition has no name or no type")
-    check_names(columns)
 
 
 def check_no_location(partition: Partition) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from metastore.services.entry.activity import ActivityService
+from metastore.console.activity import ActivityService
 from metastore.web.console.parameters import Parameters
 from metastore.web.console.pictures.graph import layered_graph
 from metastore.web.console.site import Data, Page

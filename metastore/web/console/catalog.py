@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from metastore.console.search import SearchService
 from metastore.domain.names import DEFAULT_CATALOG
-from metastore.services.entry.search import SearchService
 from metastore.web.console.parameters import Parameters
 from metastore.web.console.site import Data, Page
 

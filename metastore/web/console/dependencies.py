@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from metastore.services.entry.dependency_overview import DependencyOverviewService
+from metastore.console.dependencies import DependencyOverviewService
 from metastore.web.console.parameters import Parameters
 from metastore.web.console.pictures.graph import layered_graph
 from metastore.web.console.rendering import count, table_address

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from metastore.services.entry.sizes import ORDERS, SizeService
+from metastore.console.sizes import ORDERS, SizeOverview
 from metastore.web.console.parameters import Parameters
 from metastore.web.console.pictures.lines import line_chart
 from metastore.web.console.site import Data, Page
@@ -16,7 +16,7 @@ _CHARTS: Final = (("Bytes", "bytes", "bytes"), ("Files", "files", "count"), ("Ta
 class GrowthPages:
     """The page of sizes."""
 
-    def __init__(self, sizes: SizeService) -> None:
+    def __init__(self, sizes: SizeOverview) -> None:
         self._sizes = sizes
 
     def pages(self) -> list[Page]:

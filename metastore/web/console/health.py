@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from metastore.console.activity import ActivityService
+from metastore.console.sizes import SizeOverview
 from metastore.monitoring.gauges import Gauges
-from metastore.services.entry.activity import ActivityService
-from metastore.services.entry.sizes import SizeService
 from metastore.settings import Settings
 from metastore.web.console.parameters import Parameters
 from metastore.web.console.pictures.lines import line_chart
@@ -30,7 +30,7 @@ class HealthPages:
     def __init__(
         self,
         activity: ActivityService,
-        sizes: SizeService,
+        sizes: SizeOverview,
         settings: Settings,
         gauges: Callable[[], Gauges],
         pool: Callable[[], tuple[float, float]],

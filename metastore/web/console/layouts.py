@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from metastore.services.entry.layouts import LayoutService
+from metastore.console.layouts import LayoutService
 from metastore.web.console.parameters import Parameters
 from metastore.web.console.site import Data, Page
 

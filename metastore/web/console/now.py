@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any, Final
 
+from metastore.console.activity import ActivityService
 from metastore.monitoring.shared_metrics import SECONDS, MethodMetrics, SharedMetrics
-from metastore.services.entry.activity import ActivityService
 from metastore.web.console.activity import with_waits
 from metastore.web.console.parameters import Parameters
 from metastore.web.console.site import Data, Page

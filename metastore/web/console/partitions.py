@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from metastore.console.partition_calendar import PartitionCalendarService
 from metastore.domain.partition_calendar import FIGURES, Axis, Cell, levels, value_of, zoomed, zoomed_out
-from metastore.services.entry.partition_calendar import PartitionCalendarService
 from metastore.web.console.parameters import Parameters
 from metastore.web.console.rendering import age, count, size
 from metastore.web.console.site import Data, Page

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from metastore.services.entry.sizes import SizeService
-from metastore.services.entry.table_overview import TableOverviewService
+from metastore.console.sizes import SizeOverview
+from metastore.console.table import TableOverviewService
 from metastore.web.console.parameters import Parameters
 from metastore.web.console.pictures.lines import line_chart
 from metastore.web.console.site import Data, Page
@@ -14,7 +14,7 @@ _PATH = "/tables/{catalog}/{database}/{table}"
 class TablePages:
     """The pages about one table, and its sizes."""
 
-    def __init__(self, overview: TableOverviewService, sizes: SizeService) -> None:
+    def __init__(self, overview: TableOverviewService, sizes: SizeOverview) -> None:
         self._overview = overview
         self._sizes = sizes
 

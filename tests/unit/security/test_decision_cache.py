@@ -7,7 +7,7 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.security.decision_cache import DecisionCache, Identity, Resource
+from metastore.policy.decisions import DecisionCache, Identity, Resource
 
 SELECT, NOTHING = frozenset(["SELECT"]), frozenset[str]()
 BOB: Identity = ("bob", frozenset(["analysts"]))

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from metastore.app import Application, make_application
+from metastore.console.activity import ActivityService
+from metastore.console.search import SearchService
 from metastore.domain.names import DatabaseName
 from metastore.errors import NotFoundError
-from metastore.services.entry.activity import ActivityService
-from metastore.services.entry.search import SearchService
 from metastore.settings import Settings
 from metastore.storage.queries import visibility
 from tests.fixtures.application import called

@@ -22,8 +22,8 @@ from metastore.errors import (
     PermissionDeniedError,
     UnavailableError,
 )
-from metastore.security.decision_cache import Resource
-from metastore.security.policy_engine import PolicyEngine
+from metastore.policy.decisions import Resource
+from metastore.policy.engine import PolicyEngine
 from metastore.settings import Settings
 from metastore.web.console.parameters import Parameters
 from tests.fixtures.application import counted

@@ -16,7 +16,7 @@ from metastore.errors import ConfigurationError, UnavailableError
 from metastore.identity import PASSWORD, AuthenticationFailedError, Identity
 from metastore.security.authenticator import SessionChecks
 from metastore.security.groups import Groups
-from metastore.security.ldap import FOUND_IN_LDAP, Directory, DirectorySettings, canonical_name
+from metastore.security.ldap import FOUND_IN_LDAP, Directory, canonical_name
 from metastore.settings import Settings
 from tests.wire.transport.conftest import eventually
 
@@ -129,7 +129,7 @@ def answers(port: int) -> bool:
 
 def directory(url: str, **settings: Any) -> Directory:
     settings = {"user_dn": f"uid={{user}},ou=people,{BASE}", "group_base": f"ou=groups,{BASE}"} | settings
-    return Directory(DirectorySettings(url=url, **settings))
+    return Directory(Settings(ldap_url=url, **{f"ldap_{name}": value for name, value in settings.items()}))
 
 
 @pytest.fixture
@@ -273,9 +273,9 @@ def test_nested_groups(url: str, account: dict[str, Any]) -> None:
 @pytest.mark.filterwarnings("ignore:ssl.match_hostname")  # ldap3 checks the host's name with it
 def test_start_tls(url: str, authority: Authority, strange_authority: Authority) -> None:
     host = url.replace("127.0.0.1", "localhost")
-    assert directory(host, start_tls=True, authorities=authority.pem).check("alice", "wonderland")
+    assert directory(host, start_tls=True, ca=authority.pem).check("alice", "wonderland")
     with pytest.raises(AuthenticationFailedError, match="does not answer"):
-        directory(host, start_tls=True, authorities=strange_authority.pem).check("alice", "wonderland")
+        directory(host, start_tls=True, ca=strange_authority.pem).check("alice", "wonderland")
 
 
 def test_sessions_of_a_removed_user_end(url: str, account: dict[str, Any]) -> None:

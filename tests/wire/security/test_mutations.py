@@ -19,9 +19,9 @@ from metastore.security.authenticator import Authenticator
 from metastore.security.certificates import Certificates
 from metastore.security.digest_md5 import DigestMd5
 from metastore.security.passwords import Plain
+from metastore.server_certificate import Certificate
 from metastore.settings import Settings
 from metastore.transport.listener import Listener
-from metastore.transport.tls import Certificate
 from tests.fixtures.examples import examples
 from tests.wire.transport.messages import call
 

@@ -20,8 +20,9 @@ from thrift.Thrift import TApplicationException, TMessageType, TType
 
 from metastore.context import claim_reply_memory
 from metastore.transport.bind import BindError
+from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
-from metastore.transport.server import serve
+from metastore.transport.supervisor import serve
 from thrift_idl.gen.fb303.FacebookService import getOption_args, getOption_result
 from thrift_idl.gen.hive_metastore.ThriftHiveMetastore import add_partitions_req_args
 
@@ -117,8 +118,10 @@ def main() -> int:
             return BrokenApplication()
         return EchoApplication()
 
+    listener = Listener(**{name: given.pop(name) for name in ("host", "port") if name in given})
+    options = TransportOptions(listeners=(listener,), **given)
     try:
-        return serve(TransportOptions(**given), make_application, lambda actual: print(actual[0][1], flush=True))  # noqa: T201
+        return serve(options, make_application, lambda actual: print(actual[0][1], flush=True))  # noqa: T201
     except BindError as error:
         sys.exit(str(error))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from metastore.transport import accept_balance
-from metastore.transport.accept_balance import ConnectionCounts
+from metastore.transport.accept_balance import accept_turns
 
 from .conftest import EchoServer
 
@@ -25,8 +25,7 @@ def test_connections_are_spread_over_the_workers(serve_echo: ServeEcho, workers:
 
 
 def test_a_worker_that_has_no_more_than_others_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    shares = ConnectionCounts(3)
-    first, second = shares.turn_of(0), shares.turn_of(1)
+    first, second, _ = accept_turns(3)
     naps: list[float] = []
     monkeypatch.setattr(accept_balance.time, "sleep", naps.append)
     first.wait(5)
@@ -38,8 +37,7 @@ def test_a_worker_that_has_no_more_than_others_does_not_wait(monkeypatch: pytest
 
 
 def test_a_worker_that_has_more_waits_until_another_has_caught_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    shares = ConnectionCounts(2)
-    first, second = shares.turn_of(0), shares.turn_of(1)
+    first, second = accept_turns(2)
     second.publish(0)
     naps: list[int] = []
 
@@ -53,9 +51,8 @@ def test_a_worker_that_has_more_waits_until_another_has_caught_up(monkeypatch: p
 
 
 def test_a_worker_that_does_not_accept_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    shares = ConnectionCounts(2)
-    first = shares.turn_of(0)
-    shares.turn_of(1).publish(0)
+    first, second = accept_turns(2)
+    second.publish(0)
     clock = [0.0]
 
     def sleep(seconds: float) -> None:
@@ -68,7 +65,7 @@ def test_a_worker_that_does_not_accept_is_not_waited_for(monkeypatch: pytest.Mon
     assert 0 < waited < 0.1
     first.wait(101)
     assert clock[0] == waited
-    shares.remove(1)
+    second.leave()
     clock[0] += 10
     first.wait(102)
     assert clock[0] == waited + 10

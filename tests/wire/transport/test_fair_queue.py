@@ -78,5 +78,5 @@ def test_a_call_that_is_queued_again_keeps_its_time() -> None:
     assert queue.take(always, always) == (address, first)
     queue.put(address, second)
     queue.put(address, first)
-    assert list(queue.take_expired(first.estimate.queued)) == [first]
+    assert queue.take_expired(first.estimate.queued) == [first]
     assert queue.take(always, always) == (address, second)

@@ -15,11 +15,11 @@ from typing import Any, cast
 import pytest
 import trustme
 
+from metastore.server_certificate import Certificate
 from metastore.transport import tls_scheduler
 from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
 from metastore.transport.state import State
-from metastore.transport.tls import Certificate
 from metastore.transport.tls_scheduler import TlsScheduler
 from metastore.transport.usage import Address
 from metastore.transport.worker_pool import WorkerPool

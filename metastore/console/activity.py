@@ -6,6 +6,7 @@ import json
 from datetime import timedelta
 from typing import Any, Final
 
+from metastore.console.overview import Overview
 from metastore.domain.events import PLACEHOLDER
 from metastore.domain.lock_rules import LockType
 from metastore.domain.names import TableName
@@ -13,8 +14,6 @@ from metastore.domain.permissions import Administrator
 from metastore.encoding.event_changes import changes_of
 from metastore.encoding.redaction import redacted_json
 from metastore.services.authorization.authorization import Authorization
-from metastore.services.authorization.examination import examine
-from metastore.storage.queries.visibility import EVERYTHING, Scope
 from metastore.storage.unit_of_work import Store
 
 _LIMIT: Final = 50
@@ -22,13 +21,13 @@ _NEWEST: Final = 2**62
 _MAX_CHANGES: Final = 20  # of one event
 
 
-class ActivityService:
-    """`timeout`: how long locks and transactions live without a heartbeat. `rights`: None if callers see everything."""
+class ActivityService(Overview):
+    """Reads changes, drops, locks, writes and the state of the database."""
 
     def __init__(self, store: Store, timeout: timedelta, rights: Authorization | None = None) -> None:
-        self._store = store
+        """`timeout`: how long locks and transactions live without a heartbeat."""
+        super().__init__(store, rights)
         self._timeout = timeout
-        self._rights = rights
 
     def changes(self, before: int | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Returns the newest events before an id, or the newest of all; and the drops that can be undone, each with the
@@ -45,7 +44,7 @@ class ActivityService:
         Administrators also see those before the table was renamed or restored: for other callers, they may be about
         another table of this name.
         """
-        examined = examine(self._store, self._rights, name)
+        examined = self._examine(name)
         if examined.has_hidden_columns:
             return None
         table = {"catalog": name.catalog, "database": name.database, "table": name.name}
@@ -90,11 +89,6 @@ class ActivityService:
         with self._store.read() as work:
             locks = work.activity.waiting(user, self._timeout, scope, is_admin=is_admin)
         return user, is_admin, _typed(locks)
-
-    def _caller(self) -> tuple[str | None, bool, Scope]:
-        if self._rights is None:
-            return None, True, EVERYTHING
-        return self._rights.caller_and_scope()
 
 
 def _typed(locks: list[dict[str, Any]]) -> list[dict[str, Any]]:

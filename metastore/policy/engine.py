@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from metastore.errors import ConfigurationError, UnavailableError
-from metastore.security.decision_cache import DecisionCache, Identity, Resource
+from metastore.policy.decisions import DecisionCache, Identity, Resource
 
 log = logging.getLogger("metastore.security")
 

@@ -6,26 +6,20 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from metastore.console.overview import Overview
 from metastore.domain import partition_names
 from metastore.domain.keys import KeyKind, kind_of, sort_key
 from metastore.domain.names import TableName
 from metastore.domain.partition_calendar import Axis, Group, Key, as_data, axes_of, default_axes, make_grid
 from metastore.errors import InvalidInputError
-from metastore.services.authorization.authorization import Authorization
-from metastore.services.authorization.examination import examine
 from metastore.storage.pages.partition_calendar import KeyRange, beginning
-from metastore.storage.unit_of_work import Store
 
 _YEAR_OR_MONTH = re.compile(r"[0-9]{4}([0-9]{2})?")
 _DATES = (KeyKind.DATE, KeyKind.TIMESTAMP, KeyKind.STRING, KeyKind.CHAR)
 
 
-class PartitionCalendarService:
-    """`rights`: None if every caller sees everything."""
-
-    def __init__(self, store: Store, rights: Authorization | None = None) -> None:
-        self._store = store
-        self._rights = rights
+class PartitionCalendarService(Overview):
+    """Reads the partitions of a table by two of its keys."""
 
     def read(self, name: TableName, row: str, column: str, chosen: Mapping[str, str], after: str) -> dict[str, Any]:
         """Returns the grid of two axes (`domain.partition_calendar.Axis`; "": the default), and a page of partitions.
@@ -33,7 +27,7 @@ class PartitionCalendarService:
         `chosen`: values of keys, or beginnings of dates, that partitions must have. `after`: the name of a partition.
         Raises NotFoundError, InvalidInputError.
         """
-        table = examine(self._store, self._rights, name)
+        table = self._examine(name)
         keys = [Key(key.name, key.type) for key in table.table.partitionKeys or ()]
         answer = {"catalog": name.catalog, "database": name.database, "table": name.name, "chosen": dict(chosen)}
         if not keys:

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from metastore.console.overview import Overview
 from metastore.domain.names import TableName
-from metastore.services.authorization.authorization import Authorization, is_exact
-from metastore.services.authorization.examination import examine
-from metastore.services.authorization.scope import scope_by_conditions
-from metastore.storage.unit_of_work import Store
+from metastore.services.authorization.authorization import Authorization
 
 _HIDDEN: Final = "HIDDEN"
 
 
-class DependencyOverviewService:
-    """`rights`: None if every caller sees everything."""
-
-    def __init__(self, store: Store, rights: Authorization | None = None) -> None:
-        self._store = store
-        self._rights = rights
+class DependencyOverviewService(Overview):
+    """Reads the dependencies of a table."""
 
     def read(self, name: TableName) -> dict[str, Any]:
         """Returns the tables above and below a table, and the states of their partitions.
 
         Hidden dependents are left out, hidden bases have no name. Raises NotFoundError.
         """
-        table = examine(self._store, self._rights, name)
+        table = self._examine(name)
         with self._store.read() as work:
-            graph = work.table_pages.dependencies(table.id, scope_by_conditions(table.grants), _HIDDEN)
-        if self._rights and table.grants and not is_exact(table.grants):
+            graph = work.table_pages.dependencies(table.id, table.scope, _HIDDEN)
+        if self._rights and not table.sees_dependents:
             graph = _filtered(graph, self._rights, name.catalog)
         return {
             "catalog": name.catalog,

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from metastore.console.overview import ExaminedTable, Overview
 from metastore.domain.buckets import bucket_of, buckets
 from metastore.domain.names import TableName
 from metastore.domain.skew_shares import DESERVED, TOO_SMALL, shares_of, threshold
 from metastore.domain.skew_survey import SURVEY, decoded
 from metastore.domain.table_ddl import skew_statement
 from metastore.services.authorization.authorization import Authorization
-from metastore.services.authorization.examination import ExaminedTable, examine
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse.filesystem import Warehouse
 
@@ -21,13 +21,12 @@ _BUCKETED: Final = 4  # partitions whose files are listed one by one
 _MAX_BUCKETS: Final = 1024
 
 
-class LayoutService:
-    """`rights`: None if every caller sees everything."""
+class LayoutService(Overview):
+    """Counts the bytes of skewed values and buckets."""
 
     def __init__(self, store: Store, warehouse: Warehouse, rights: Authorization | None = None) -> None:
-        self._store = store
+        super().__init__(store, rights)
         self._warehouse = warehouse
-        self._rights = rights
 
     def read(self, name: TableName) -> dict[str, Any]:
         """Returns the bytes of each skewed value and bucket in the newest partitions, and the values that deserve a
@@ -36,7 +35,7 @@ class LayoutService:
         `may_read`: whether the caller has SELECT. Without it, only what the table declares is returned, and no file is
         read. Raises NotFoundError.
         """
-        examined = examine(self._store, self._rights, name)
+        examined = self._examine(name)
         answer: dict[str, Any] = {"catalog": name.catalog, "database": name.database, "table": name.name}
         sd = examined.table.sd
         skew = sd.skewedInfo

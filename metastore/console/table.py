@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from metastore.console.overview import ExaminedTable, Overview
 from metastore.domain.names import PROTECTED, TableName
 from metastore.domain.privileges import PrincipalKind
 from metastore.domain.table_ddl import Column, TableDefinition, statements
-from metastore.services.authorization.authorization import Authorization, is_exact
-from metastore.services.authorization.examination import ExaminedTable, examine
-from metastore.services.authorization.scope import scope_by_conditions
 from metastore.services.rules.statistics_values import kind_of
-from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Table
 
 _POLICIES: Final = {
@@ -25,12 +22,8 @@ _POLICIES: Final = {
 _SIZES: Final = ("partitions", "rows", "bytes", "files", "small_files")
 
 
-class TableOverviewService:
-    """`rights`: None if every caller sees everything."""
-
-    def __init__(self, store: Store, rights: Authorization | None = None) -> None:
-        self._store = store
-        self._rights = rights
+class TableOverviewService(Overview):
+    """Reads a table with its sizes, privileges and last change."""
 
     def read(self, name: TableName) -> dict[str, Any]:
         """Returns a table, its sizes, its newest partition, its last change and its privileges.
@@ -38,11 +31,10 @@ class TableOverviewService:
         `dependents`: the number of visible ones; None with a policy engine, which SQL cannot ask.
         Raises NotFoundError if it does not exist or is hidden.
         """
-        examined = examine(self._store, self._rights, name)
+        examined = self._examine(name)
         table = examined.table
         with self._store.read() as work:
-            scope = scope_by_conditions(examined.grants)
-            overview = work.table_pages.overview(examined.id, name, table.createTime or 0, scope)
+            overview = work.table_pages.overview(examined.id, name, table.createTime or 0, examined.scope)
         analyzed = overview["analyzed"] if examined.may_read else []
         return {
             **_definition(name, table),
@@ -53,7 +45,7 @@ class TableOverviewService:
             "changed": None if examined.has_hidden_columns else overview["changed"],
             "privileges": _privileges(examined, overview["privileges"] or []),
             "rights": sorted(examined.rights),
-            "dependents": overview["dependents"] if examined.grants is None or is_exact(examined.grants) else None,
+            "dependents": overview["dependents"] if examined.sees_dependents else None,
             "bases": overview["bases"],
         }
 

@@ -69,7 +69,8 @@ class RestorationService(FileService):
         findings: list[Finding] = []
         put_back: set[str] = set()
         in_trash = self._in_trash()
-        known = self._known(in_trash)
+        with self._store.read() as work:  # the journal's operations, by the names of their directories in the trash
+            known = work.file_operations.known_in_trash([paths.name(text) for text in in_trash])
         moved = self._moved(known, in_trash) if problem else {}
         for trashed in self._unknown(in_trash, known):
             findings += self._reconcile(trashed, put_back, since, dry_run=dry_run)
@@ -116,11 +117,6 @@ class RestorationService(FileService):
     def _in_trash(self) -> list[str]:
         trashes = [paths.join(root, paths.TRASH) for root in self._warehouse.roots.all]
         return [directory for trash in trashes for directory in self._warehouse.children(trash)[1]]
-
-    def _known(self, in_trash: Sequence[str]) -> dict[str, FileOperation]:
-        """Returns the journal's operations on these directories, by the names of the directories."""
-        with self._store.read() as work:
-            return work.file_operations.known_in_trash([paths.name(text) for text in in_trash])
 
     def _moved(self, known: Mapping[str, FileOperation], in_trash: Sequence[str]) -> dict[int, str]:
         """Returns drops whose files were moved to the trash, which the database has lost: their locations there, by id.
