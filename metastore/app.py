@@ -67,6 +67,7 @@ from metastore.protocol.dispatch import CallSession, Dispatcher
 from metastore.protocol.quotas import QuotaGuard
 from metastore.protocol.rights.guard import Guard
 from metastore.protocol.traced_records import TracedRecords
+from metastore.restoration import RestorationService
 from metastore.security_setup import Security
 from metastore.services.cascade.dropping import Retention
 from metastore.services.entry.catalogs import CatalogService
@@ -96,7 +97,6 @@ from metastore.services.entry.partitions_read import PartitionReadService
 from metastore.services.entry.partitions_write import PartitionWriteService
 from metastore.services.entry.privileges import PrivilegeService
 from metastore.services.entry.publishing import PublishingService
-from metastore.services.entry.restoration import RestorationService
 from metastore.services.entry.roles import RoleService
 from metastore.services.entry.runtime_statistics import RuntimeStatisticsService
 from metastore.services.entry.scans import ScanService

@@ -33,7 +33,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
         ("services.files",),
         ("services.cascade", "services.authorization"),
         ("services.entry",),
-        ("importing", "exporting", "console"),
+        ("importing", "exporting", "console", "restoration"),
         ("operations",),  # declared by handlers, read by the protocol, so that neither imports the other
         ("handlers", "protocol", "background", "web", "security_setup"),
         ("app",),
@@ -101,6 +101,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
         "metastore.transport",
         "metastore.services.entry",
     ),
+    "metastore.console": ("sqlalchemy", "metastore.transport", "metastore.client", "metastore.services.entry"),
     "metastore.handlers": ("metastore.storage", "metastore.warehouse", "sqlalchemy"),
     "metastore.operations": ("metastore.storage", "metastore.services", "metastore.warehouse", "sqlalchemy"),
     "metastore.background": ("metastore.storage", "metastore.warehouse"),

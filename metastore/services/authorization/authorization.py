@@ -169,16 +169,17 @@ class Authorization:
         or not the tables exist.
         """
         unique = set(names)
-        with self._store.read() as work:
+
+        def visible(work: UnitOfWork) -> set[TableName]:
             grants = self.current(work)
             if grants.sees_everything:
                 return unique
-            if grants.rules:
-                securables = self._found(work, grants, unique)
-                return {
-                    name for name, table in securables.items() if table.table_id is not None and sees(grants, table)
-                }
-            return set(work.access.seen_tables(unique, grants))
+            if not (grants.rules or grants.by_policy):
+                return set(work.access.seen_tables(unique, grants))
+            found = self._found(work, grants, unique)
+            return {name for name, table in found.items() if table.table_id is not None and sees(grants, table)}
+
+        return self._read(visible)
 
     def beginnings(self, names: Iterable[TableName | DatabaseName]) -> dict[TableName | DatabaseName, int]:
         """Returns the number of the event by which each object got its name; 0 if the log no longer has it."""
@@ -221,14 +222,16 @@ class Authorization:
     def visible_databases(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
         """Returns the databases that the caller may see."""
         unique = set(names)
-        with self._store.read() as work:
+
+        def visible(work: UnitOfWork) -> set[DatabaseName]:
             grants = self.current(work)
             if grants.sees_everything:
                 return unique
-            if grants.rules:
-                securables = self._found(work, grants, unique)
-                return {name for name, database in securables.items() if sees(grants, database)}
-            return work.access.seen_databases(unique, grants)
+            if not (grants.rules or grants.by_policy):
+                return work.access.seen_databases(unique, grants)
+            return {name for name, database in self._found(work, grants, unique).items() if sees(grants, database)}
+
+        return self._read(visible)
 
     def visible_catalogs(self, names: Iterable[str]) -> set[str]:
         """Returns the catalogs in which the caller may see an object."""

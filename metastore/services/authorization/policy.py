@@ -21,7 +21,6 @@ from metastore.domain.privileges import (
     Securable,
     WholeMetastore,
     rights,
-    sees,
 )
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import HiddenError, UnavailableError
@@ -135,14 +134,6 @@ class PolicyAuthorization(Authorization):
         if not granted:
             raise HiddenError(str(missing_table(name)))
         return read, grants, granted
-
-    def visible_tables(self, names: Iterable[TableName]) -> set[TableName]:
-        grants, securables = self._looked_up(names)
-        return {name for name, table in securables.items() if table.table_id is not None and sees(grants, table)}
-
-    def visible_databases(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
-        grants, securables = self._looked_up(names)
-        return {name for name, database in securables.items() if sees(grants, database)}
 
     def visible_catalogs(self, names: Iterable[str]) -> set[str]:
         unique = sorted(set(names))

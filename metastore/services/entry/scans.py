@@ -42,9 +42,9 @@ class ScanService(Service):
 
         For callers who see some columns, the plan is that of a table with these columns and no others.
 
-        Raises NotFoundError, InvalidOperationError for a view, InvalidInputError for a malformed predicate, ConflictError
-        if that state has changed, PermissionDeniedError if reading the partitions requires directories that are named
-        by hidden values, or the positions of hidden columns."""
+        Raises NotFoundError, InvalidOperationError for a view, InvalidInputError for a malformed predicate,
+        ConflictError if that state has changed, PermissionDeniedError if reading the partitions requires directories
+        that are named by hidden values, or the positions of hidden columns."""
         predicate = from_postfix(nodes)
         with self._store.read() as work:
             scope = self._rights.scanned_columns(work, table) if self._rights else None
