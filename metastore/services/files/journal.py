@@ -106,21 +106,25 @@ class Journal:
         first directory is made, so that another server can remove them if this one dies.
         """
         canonical = [paths.canonical(text) for text in self.warehouse.roots.within(dict.fromkeys(locations))]
-        if canonical:
-            canonical = self._repeatable(lambda work: without_borrowed(work, canonical))
-        if not canonical:
-            yield NewDirectories(None, [])
-            return
         # Not from the sequence: its numbers can recur after a crash or a restore. Negative: never an operation's id.
         note_id = -1 - randbits(62)
-        if not self._repeatable(lambda work: work.file_operations.begin_making(note_id, canonical)):
+
+        def begin(work: UnitOfWork) -> tuple[list[str], bool]:
+            own = without_borrowed(work, canonical)
+            return own, not own or work.file_operations.begin_making(note_id, own)
+
+        own, begun = self._repeatable(begin) if canonical else ([], True)
+        if not begun:
             with self.store.read() as work:
-                raise BlockedByFileOperationError(work.file_operations.blocking(canonical))
-        directories = NewDirectories(note_id, canonical)
+                raise BlockedByFileOperationError(work.file_operations.blocking(own))
+        if not own:
+            yield NewDirectories(None, [])
+            return
+        directories = NewDirectories(note_id, own)
         self._step("intended")
         try:
             with self._lease_renewed([note_id]):
-                directories.created += self.warehouse.make_directories(canonical)
+                directories.created += self.warehouse.make_directories(own)
                 self._step("made")
                 yield directories
         except Exception:  # after any error, the directories must not stay
