@@ -10,7 +10,7 @@ from thrift.Thrift import TType
 from metastore.domain.permissions import Requirement
 from metastore.domain.read_methods import is_read
 from metastore.errors import ConfigurationError
-from metastore.operations.fields import Arguments, field_reader, label_reader
+from metastore.operations.fields import Arguments, DatabaseFields, TableFields, field_reader, label_reader
 from metastore.operations.operation import FieldFunction, Operation, operation_of
 from thrift_idl.gen.fb303 import FacebookService
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
@@ -30,6 +30,7 @@ class Method:
         fields: names of the arguments, in the order of the handler's parameters.
         structs: names of the arguments that must be set.
         is_read: whether its name marks it as a read, which clients may repeat.
+        names_database: whether its target is a table or a database.
     """
 
     def __init__(self, name: str, domain: str, operation: Operation) -> None:
@@ -47,6 +48,7 @@ class Method:
             spec[2] for spec in specs if spec[1] == TType.STRUCT and spec[3][0] is not EnvironmentContext
         )
         self.is_read = is_read(name)
+        self.names_database = isinstance(operation.target, TableFields | DatabaseFields)
         self._requirements = [self._bound(function) for function in operation.requirements]
         self._label = label_reader(self.arguments, operation.target) if operation.target is not None else None
         self._target = field_reader(self.arguments, operation.target) if operation.target is not None else None

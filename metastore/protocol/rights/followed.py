@@ -4,7 +4,7 @@ forwarded to the source.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from metastore.context import caller
@@ -19,8 +19,8 @@ from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 class Followed(Protocol):
     """Knows the databases that belong to the source of an import: `importing.followed`."""
 
-    def sources(self, names: Iterable[DatabaseName]) -> dict[DatabaseName, str]:
-        """Returns the addresses of the sources of those databases that belong to one."""
+    def sources(self) -> dict[DatabaseName, str]:
+        """Returns the databases that belong to a source, with its address."""
 
 
 class Forwarder(Protocol):
@@ -43,8 +43,9 @@ def kept_from_followed(
     def answered(arguments: Arguments) -> Any:
         if callable(reads) and reads(arguments):
             return function(arguments)
-        names = changed_databases(method, arguments)
-        sources = followed.sources(names) if names else {}
+        known = followed.sources()
+        names = changed_databases(method, arguments) if known else set()
+        sources = {name: known[name] for name in names if name in known}
         if not sources:
             return function(arguments)
         name, source = min(sources.items(), key=str)

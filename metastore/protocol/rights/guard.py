@@ -47,7 +47,7 @@ class Guard:
     def guarded(self, method: Method, handler: Callable[..., Any]) -> Function:
         """Returns a function that answers a call by its arguments."""
         function = _called(method, handler)
-        if self._followed is not None and method.served_read_only is not True:
+        if self._followed is not None and method.served_read_only is not True and method.names_database:
             function = kept_from_followed(method, self._followed, self._forwarder, function)
         if self._authorizer is not None and _is_checked(method):
             function = _authorized(method, self._authorizer, function)
