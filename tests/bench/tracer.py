@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from psycopg2.extensions import cursor as PostgresCursor  # type: ignore[import-
 PACKAGE: Final = f"{Path(__file__).parents[2]}/metastore/"
 _SERVING: Final = ("call", "passwords")  # names of the threads that execute calls and check passwords
 _EXECUTING: Final = ("execute", "copy_expert")
+_AFTER: Final = 0.5  # seconds for a thread to finish its work for a call whose reply has been read
 _DIVIDED: Final = ("services", "storage")  # packages whose folders and modules are components of their own
 
 
@@ -58,6 +60,7 @@ class Tracer:
         self._recording = True
         try:
             call()
+            time.sleep(_AFTER)
         finally:
             self._recording = False
 
