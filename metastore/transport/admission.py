@@ -112,7 +112,7 @@ class Admission:
             self.held += connection.held
         if self._alone is connection:
             self._alone = None
-            self._memory.end_alone()
+            self._memory.alone_from = None
 
     def adjust_switch_interval(self, largest: int) -> None:
         """Shortens the turns of threads while large calls run: a small call would wait several turns for them.
@@ -141,7 +141,8 @@ class Admission:
     def _needed(self, connection: Connection) -> int:
         """Returns the memory in bytes that a large call is expected to use. An idle worker has it."""
         estimate = connection.estimate
-        share = self._memory.reply_share if estimate.large_reply else 0
+        # A large reply reserves half of an address's budget, so that two may be made at a time.
+        share = self._memory.address_budget(0) // 2 if estimate.large_reply else 0
         return min(max(estimate.required, share), self._memory.request_budget)
 
     def _has_share(self, address: Address, connection: Connection) -> bool:
@@ -159,4 +160,4 @@ class Admission:
         address.reserved += more
         if len(self._reservations) == 1 and (connection.estimate.alone or not self._memory.allows(size)):
             self._alone = connection
-            self._memory.begin_alone()
+            self._memory.alone_from = self._memory.resident()

@@ -54,7 +54,7 @@ class Memory:
         self._at_start = self.resident()
         self._reserved = 0  # bytes that executed calls will still allocate
         self._kept = 0  # bytes that an idle worker keeps, in addition to those at the start
-        self._alone_from: int | None = None  # resident memory when a large call began to run alone
+        self.alone_from: int | None = None  # resident memory when a large call began to run alone
         self._lock = threading.Lock()
         self._trimmed = 0.0
         self._collected = 0.0
@@ -74,8 +74,8 @@ class Memory:
         """
         more += self._reserved
         limit = self._limit if alone else min(self._limit, self._request_limit + self._kept)
-        if self._alone_from is not None:
-            limit = max(limit, self._alone_from + self.request_budget)
+        if self.alone_from is not None:
+            limit = max(limit, self.alone_from + self.request_budget)
         if self.resident() + more <= limit:
             return True
         self.trim()
@@ -90,14 +90,6 @@ class Memory:
         """Records the memory that the idle worker keeps. The allocator reuses it, so it does not count for requests."""
         self._kept = max(0, self.resident() - self._at_start)
 
-    def begin_alone(self) -> None:
-        """Notes that a large call runs alone."""
-        self._alone_from = self.resident()
-
-    def end_alone(self) -> None:
-        """Ends `begin_alone`."""
-        self._alone_from = None
-
     @property
     def rejection(self) -> str:
         """The error text for clients."""
@@ -110,11 +102,6 @@ class Memory:
     def request_budget(self) -> int:
         """Bytes that requests and replies may use in an idle worker, with a margin."""
         return int((self._request_limit - self._at_start) * 0.8)
-
-    @property
-    def reply_share(self) -> int:
-        """Bytes that a large reply reserves: half of an address's budget, so that two may be made at a time."""
-        return self.address_budget(0) // 2
 
     def address_budget(self, others: int) -> int:
         """Returns the bytes that one address may use in addition to so many others. A quarter is kept for one more."""

@@ -23,13 +23,10 @@ _NO_FIELDS: Final = b"\x00"  # an empty struct, in every protocol
 
 @dataclass(frozen=True, slots=True)
 class WireSession:
-    """Exists from the moment when the first bytes have shown the client's wire format.
-
-    `request_arrived` returns whether a framed request is complete.
-    """
+    """Exists from the moment when the first bytes have shown the client's wire format."""
 
     wire_format: WireFormat
-    request_arrived: Callable[[], bool]
+    request_arrived: Callable[[], bool]  # whether a framed request is complete
     session: Session
     writer: ReplyWriter
     iprot: TProtocolBase
