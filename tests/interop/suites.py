@@ -53,7 +53,8 @@ def run_jvm(suite: str, command: Sequence[str | Path], folder: Path, variables: 
 def junit_arguments(test_class: str, reports: Path) -> list[str]:
     """Returns the main class and the arguments that run a class of JUnit 5."""
     settings = f"junit.jupiter.execution.timeout.testable.method.default={_PATIENCE}"
-    console = ["org.junit.platform.console.ConsoleLauncher", "execute", "--disable-banner", "--details=none"]
+    console = ["org.junit.platform.console.ConsoleLauncher", "execute", "--disable-banner", "--disable-ansi-colors"]
+    console += ["--details=testfeed"]  # the log shows the progress
     return [*console, "--config", settings, "--reports-dir", str(reports), "--select-class", test_class]
 
 

@@ -40,6 +40,7 @@ LIBRARIES = (
     *(f"org.apache.hudi:hudi-{name}:{VERSION}" for name in ("hive-sync", "hadoop-mr")),
     *(f"org.apache.hive:hive-{name}:{HIVE}" for name in ("exec", "service", "jdbc", "metastore")),
     *(f"org.apache.hadoop:hadoop-{name}:{HADOOP}" for name in ("client", "minicluster")),
+    "com.esotericsoftware:kryo-shaded:4.0.2",  # of Spark
     "org.mockito:mockito-junit-jupiter:3.12.4",
 )
 OPENED = ("java.lang", "java.lang.reflect", "java.net", "java.nio", "java.util", "java.util.concurrent")

@@ -11,6 +11,7 @@ listed one passes.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import subprocess
@@ -89,6 +90,7 @@ def _outcomes(suites: Sequence[str]) -> Iterator[Outcome]:
 @contextmanager
 def _s3() -> Iterator[str]:
     """Yields the address of an S3 server, which our server uses, too."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # it logs each request
     server = ThreadedMotoServer("127.0.0.1", port=0)
     server.start()
     try:
