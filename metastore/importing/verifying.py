@@ -114,7 +114,7 @@ class Verifier:
             one, other = self._both(partial(_partitions, table, some))
             one = {name: self._rewriting.rewrite(partition) for name, partition in one.items()}
             theirs_of_range, ours_of_range = (
-                [self._digests.text(side[name]) for name in some if name in side] for side in (one, other)
+                self._digests.partition_texts(side[name] for name in some if name in side) for side in (one, other)
             )
             self._digests.add(_PARTITION, self._digests.of_texts(theirs_of_range))
             if theirs_of_range != ours_of_range:
