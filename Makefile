@@ -17,7 +17,8 @@ help:  ## Show this list
 demo: $(DEMO_READY)  ## Load real flights into a skewed table, query it with plain Spark SQL, show what was pruned
 	@.venv/bin/metastore demo
 
-test: $(CLASSES) lint docs  ## Run every check: ruff, mypy, the documentation build and all tests
+test: $(CLASSES)  ## Run every check: ruff, mypy, the documentation build and all tests
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint docs
 	@.venv/bin/python -m pytest $(PARALLEL) || { [ $$? -eq 1 ] && echo "$(RERUN)" && .venv/bin/python -m pytest --last-failed; }
 
 quick: $(READY)  ## Run the fast tests of rules, wire protocol and storage, about two minutes
