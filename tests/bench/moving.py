@@ -1,4 +1,4 @@
-"""Moving in: partitions a second of `metastore import run` and `verify`, processor time of each part, and memory.
+"""Migration: partitions a second of `metastore import run` and `verify`, processor time of each part, and memory.
 
     python -m tests.bench.moving --partitions 1000000
 
