@@ -32,7 +32,7 @@ _BUCKETS: Final = ("numBucket", "bucketCol", "numSort", "sortCol")
 _TABLE_FIELDS: Final = (("dbName", "tableName"), ("table_db", "table_name"), ("dbName", "origTableName"))
 _LONGEST_COUNT: Final = 6
 _EXPRESSIONS: Final = ("check_expression", "default_value")
-_VIEW_TEXTS: Final = ("viewOriginalText", "viewExpandedText")
+_TEXTS: Final = ("viewOriginalText", "viewExpandedText", "comments")
 
 
 def decoded(value: Any) -> Any:
@@ -163,7 +163,7 @@ def _remove_from_fields(struct: Any, scope: ColumnScope) -> None:
                 struct.skewedInfo, struct.storedAsSubDirectories = SkewedInfo([], [], {}), False
     if getattr(struct, "parameters", None):
         struct.parameters = _parameters(struct.parameters, scope)
-    for field in _VIEW_TEXTS:
+    for field in _TEXTS:
         if scope.is_mentioned(getattr(struct, field, None)):
             setattr(struct, field, None)
 

@@ -153,8 +153,7 @@ class TableHandlers:
             tables = self._tables.matching(catalog, databases, pattern_regex(request.tablesPattern))
         else:
             tables = self._tables.get_many(database, names)
-        if not tables:
-            self._tables.check_database(database)
+        self._tables.check_database(database, has_tables=bool(tables))
         return GetTablesResult(tables=tables_projected(tables, request.projectionSpec))
 
     @operation(_NAMED_DATABASE, answer_filter=from_fields(table_names, TARGET))

@@ -14,14 +14,15 @@ from metastore.encoding.hidden_columns import decoded, named_tables, remove_colu
 from metastore.operations.fields import Arguments
 from metastore.operations.method import Method
 from metastore.operations.operation import Authorizer
-from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj, FieldSchema
+from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj, FieldSchema, TableMeta
 
-_DESCRIBING: Final = (FieldSchema, ColumnStatisticsObj)
+_DESCRIBING: Final = (FieldSchema, ColumnStatisticsObj, TableMeta)  # a comment may mention a column
 _COLUMN_FIELDS: Final = frozenset(("column_name", "fkcolumn_name"))
 
 
 def describes_columns(method: Method) -> bool:
-    """Returns whether the method's result can contain columns, statistics of columns or constraints."""
+    """Returns whether the method's result can contain columns, statistics of columns, constraints or comments
+    of tables."""
     return method.result is not None and _describes([spec[1:4:2] for spec in method.result.thrift_spec if spec], set())
 
 

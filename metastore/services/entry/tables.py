@@ -126,8 +126,13 @@ class TableService(ChangingService):
         by_name = sorted(stored, key=lambda table: table.ref.name)
         return [decoded_with_id(table.encoded, table.ref.id) for table in by_name]
 
-    def check_database(self, database: DatabaseName) -> None:
-        """Raises NotFoundError, in Hive's words, for an unknown database."""
+    def check_database(self, database: DatabaseName, *, has_tables: bool) -> None:
+        """Raises NotFoundError, in Hive's words, for an unknown database. One that `has_tables` exists.
+
+        With authorization, the same statements run for hidden tables as for missing ones.
+        """
+        if has_tables and not self._rights:
+            return
         if not database.name:
             raise NotFoundError("DB name is null or empty")
         with self._store.read() as work:
@@ -143,10 +148,20 @@ class TableService(ChangingService):
             return work.tables.names(database, pattern, kind)
 
     def all_names(self, database: DatabaseName) -> list[str]:
-        """Lists all tables of a database in an order in which they can be dropped: dependents first."""
+        """Lists all tables of a database in an order in which they can be dropped: dependents first.
+
+        Dependents that the caller may not see have no effect on the order.
+        """
         with self._store.read() as work:
             names = work.tables.names(database)
-            return drop_order(names, work.dependencies.between(database))
+            edges = work.dependencies.between(database)
+        if self._rights:
+            visible = {name.name for name in self._rights.visible_tables(map(database.table, names))}
+            owns = bool(self._rights.owned([database]))
+            edges = [
+                (base, dependent) for base, dependent in edges if (owns if dependent is None else dependent in visible)
+            ]
+        return drop_order(names, edges)
 
     def names_by_filter(self, database: DatabaseName, text: str, limit: int | None) -> list[str]:
         """Lists tables whose owner, access time or parameters match the filter. Raises InvalidInputError."""
