@@ -13,7 +13,7 @@ from pathlib import Path
 
 warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
 
-from py4j.protocol import Py4JNetworkError  # noqa: E402
+from py4j.protocol import INPUT_CONVERTER, Py4JNetworkError  # noqa: E402
 from pyspark.errors import PySparkException  # noqa: E402
 
 from spark_client.errors import SessionError, SparkClientError, first_line  # noqa: E402
@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signal_, lambda *_: stop.set())
     settings = [pair.partition("=")[::2] for pair in options.conf]
+    _pass_no_arrays()
     try:
         servers = serve(
             options.uri,
@@ -60,6 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with suppress(Py4JNetworkError, ConnectionError):  # a signal to the whole process group has already stopped Java
         servers.stop()
     return 0
+
+
+def _pass_no_arrays() -> None:
+    """Lets PySpark pass no NumPy arrays to Java: this program has none, and looking for one imports pandas."""
+    for converter in [one for one in INPUT_CONVERTER if type(one).__name__.startswith("Numpy")]:
+        INPUT_CONVERTER.remove(converter)
 
 
 def _token(file: Path | None) -> str | None:

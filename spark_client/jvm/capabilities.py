@@ -117,7 +117,7 @@ class Capabilities:
         self._cache_names[capability] = name
         if (jar := class_cache.find(name)) is not None:
             with suppress(Py4JJavaError):  # compile again if Java cannot read the jar
-                return _loaded(self._from_jar(jar, parent), sources)
+                return _loaded(self._from_jar(jar, parent), list(sources)[:1])  # the others when they are used
         classes = java_class(self._jvm, f"{_RESOURCES}.resource.MapResourceCreator")()
         try:
             loader = _loaded(self._compiler(sources, parent, classes), sources)

@@ -9,7 +9,7 @@ from importlib import import_module
 from threading import Thread
 from typing import Any, Final
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import INPUT_CONVERTER, Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
@@ -31,7 +31,8 @@ def start_context(conf: SparkConf) -> SparkContext:
 
     Raises UnsupportedSparkError if the Java version does not fit, SessionError if Spark does not start.
     """
-    Thread(target=_import_converters, name="import", daemon=True).start()
+    if any(type(converter).__name__.startswith("Numpy") for converter in INPUT_CONVERTER):
+        Thread(target=_import_converters, name="import", daemon=True).start()
     with versions.java_is_checked():
         SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 - starts Java without a SparkContext
     gateway: Any = SparkContext._gateway  # noqa: SLF001
