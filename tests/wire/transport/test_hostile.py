@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TTransportException
 
+from metastore.descriptors import writable
 from metastore.transport.connection import Connection
 from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.state import State
-from metastore.transport.streams import has_room
 from tests.fixtures.examples import examples
 
 from .conftest import EchoServer
@@ -243,7 +243,7 @@ def test_a_client_that_reads_too_little_for_more_to_be_sent_keeps_up(monkeypatch
         missing = 100_000
         while missing:
             missing -= len(theirs.recv(missing))
-        assert not has_room(connection.number)
+        assert not writable([connection.number], 0)
         assert connection.stalled(clock[0]) == 0
 
 
