@@ -20,9 +20,13 @@ SETTINGS = {
     "spark.sql.catalogImplementation": "hive",
     "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
     "spark.sql.shuffle.partitions": "1",
+    "spark.buffer.pageSize": "1m",  # otherwise each sort and aggregation of a few rows clears 32 MB
     "spark.driver.memory": "1g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Compiling the code of each query takes longer than its few rows, and tells the metastore nothing.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 
 

@@ -34,17 +34,30 @@ ROOT = Path(__file__).parents[2]
 PROMPT = re.compile(r"^(?:0: \S+> )+")
 
 
+TOKEN = "0123456789abcdef0123456789abcdef"
+
+
 @pytest.fixture(scope="module")
 def servers(metastore_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    with serving(metastore_server.uri, tmp_path_factory.mktemp("servers")) as served:
+    """Both servers. Spark Connect asks for a token where it can."""
+    folder = tmp_path_factory.mktemp("servers")
+    (token := folder / "token").touch(mode=0o600)
+    token.write_text(TOKEN + "\n")
+    options = ["--connect-token-file", str(token)] if IS_SPARK_4 else []
+    with serving(metastore_server.uri, folder, options=options) as served:
         yield served
+
+
+@pytest.fixture
+def remote(servers: Servers) -> str:
+    """The address of Spark Connect. Clients send tokens without TLS only to localhost."""
+    return f"{servers.connect.replace('127.0.0.1', 'localhost')}/;token={TOKEN}" if IS_SPARK_4 else servers.connect
 
 
 def test_its_first_line_has_the_addresses(servers: Servers, metastore_server: Server) -> None:
     assert servers.line == f"spark is ready on {servers.connect}, {servers.thrift}, metastore {metastore_server.uri}\n"
 
 
-TOKEN = "0123456789abcdef0123456789abcdef"
 # Prints the answer, or the status of the error. Then it ends at once: clients without access retry while they close.
 ASKING = """
 import os, sys
@@ -63,22 +76,18 @@ os._exit(0)
 @since("4.0", "tokens of Spark Connect")
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_spark_connect_asks_for_the_token(metastore_server: Server, tmp_path: Path) -> None:
-    token = tmp_path / "token"
-    token.touch(mode=0o600)
-    token.write_text(TOKEN + "\n")
-    with serving(metastore_server.uri, tmp_path, options=["--connect-token-file", str(token)]) as servers:
-        address = servers.connect.replace("127.0.0.1", "localhost")
-        environment = {**os.environ, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
+def test_spark_connect_asks_for_the_token(servers: Servers, remote: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
 
-        def answer(remote: str) -> str:
-            command = [python_of_client(), "-P", "-c", ASKING, remote]
-            ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-            return ran.stdout.strip() or ran.stderr[-2000:]
+    def answer(address: str) -> str:
+        command = [python_of_client(), "-P", "-c", ASKING, address]
+        ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        return ran.stdout.strip() or ran.stderr[-2000:]
 
-        assert answer(address) == "UNAUTHENTICATED"
-        assert answer(f"{address}/;token=wrong") == "UNAUTHENTICATED"
-        assert answer(f"{address}/;token={TOKEN}") == "7 hidden"
+    address = remote.partition("/;")[0]
+    assert answer(address) == "UNAUTHENTICATED"
+    assert answer(f"{address}/;token=wrong") == "UNAUTHENTICATED"
+    assert answer(remote) == "7 hidden"
 
 
 @pytest.mark.slow
@@ -99,9 +108,9 @@ def test_the_servers_listen_on_loopback_only(servers: Servers) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_client_of_spark_connect(servers: Servers, tmp_path: Path) -> None:
+def test_a_client_of_spark_connect(remote: str, tmp_path: Path) -> None:
     table, script = unique("connect"), ROOT / "tests/spark/connect_client.py"
-    command = [python_of_client(), "-P", str(script), servers.connect, table]
+    command = [python_of_client(), "-P", str(script), remote, table]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-4000:]
     seen = json.loads(ran.stdout.splitlines()[-1])
@@ -179,7 +188,7 @@ spark.stop()
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_conflict_has_its_condition_and_sqlstate(
-    servers: Servers, metastore: MetastoreClient, tmp_path: Path
+    servers: Servers, remote: str, metastore: MetastoreClient, tmp_path: Path
 ) -> None:
     """Another write has registered that it renames the partition's directory, and is still open."""
     name = unique("conflict")
@@ -197,7 +206,7 @@ def test_a_conflict_has_its_condition_and_sqlstate(
     assert "state=40001" in said
     script = tmp_path / "conflict.py"
     script.write_text(CONFLICT)
-    command = [python_of_client(), "-P", str(script), servers.connect, statement]
+    command = [python_of_client(), "-P", str(script), remote, statement]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-4000:]
     assert ran.stdout.startswith("WRITE_CONFLICT "), ran.stdout
