@@ -18,7 +18,7 @@ from spark_client import sandbox
 from spark_client.errors import SparkClientError, first_line
 from spark_client.gateway.drivers import DriverOptions
 from spark_client.gateway.gateway import GatewayOptions, run
-from spark_client.gateway.memory import driver_limit
+from spark_client.gateway.memory import driver_limit, message_limit
 from spark_client.gateway.settings import check
 
 
@@ -26,9 +26,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the addresses and serves until SIGTERM or Ctrl-C. Returns the exit status."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    listening = GatewayOptions(
-        options.uri, options.host, options.connect, options.thrift, options.tls_certificate, options.tls_key
-    )
     conf = dict(text.partition("=")[::2] for text in options.conf)
 
     def ready() -> None:
@@ -39,6 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         sandbox.check()
+        tls = options.tls_certificate, options.tls_key
+        listening = GatewayOptions(
+            options.uri, options.host, options.connect, options.thrift, *tls, largest_message=message_limit(conf)
+        )
         check(listening, conf)
         drivers = _driver_options(options, driver_limit(options.max_drivers, conf))
         asyncio.run(run(listening, drivers, ready))

@@ -30,9 +30,13 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
         self._channels: dict[Driver, Any] = {}
         self._server: Any = None
 
-    async def start(self, host: str, port: int, tls: tuple[bytes, bytes] | None) -> None:
-        """Starts to listen. `tls`: certificate chain and key in PEM. Raises SessionError if the address is taken."""
-        self._server = grpc.aio.server(options=(*_UNLIMITED, ("grpc.so_reuseport", 0)))
+    async def start(self, host: str, port: int, tls: tuple[bytes, bytes] | None, largest: int) -> None:
+        """Starts to listen. `tls`: certificate chain and key in PEM. `largest`: message of a client, in bytes.
+
+        Raises SessionError if the address is taken.
+        """
+        limits = (("grpc.max_receive_message_length", largest), ("grpc.max_send_message_length", -1))
+        self._server = grpc.aio.server(options=(*limits, ("grpc.so_reuseport", 0)))
         self._server.add_generic_rpc_handlers((self,))
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         try:

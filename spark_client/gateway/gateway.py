@@ -19,7 +19,10 @@ from spark_client.gateway.thrift_server import ThriftServer
 
 @dataclass(frozen=True, slots=True)
 class GatewayOptions:
-    """Where the gateway listens. A port may be None. `certificate` and `key`: PEM files, or None for no TLS."""
+    """Where the gateway listens. A port may be None. `certificate` and `key`: PEM files, or None for no TLS.
+
+    `largest_message`: of a client of Spark Connect, in bytes.
+    """
 
     uris: str
     host: str
@@ -27,6 +30,7 @@ class GatewayOptions:
     thrift: int | None
     certificate: Path | None
     key: Path | None
+    largest_message: int
 
 
 async def run(options: GatewayOptions, driver_options: DriverOptions, on_ready: Callable[[], None]) -> None:
@@ -41,7 +45,7 @@ async def run(options: GatewayOptions, driver_options: DriverOptions, on_ready: 
     pem, context = _tls(options)
     await relay.start()
     if options.connect is not None:
-        await connect.start(options.host, options.connect, pem)
+        await connect.start(options.host, options.connect, pem, options.largest_message)
     if options.thrift is not None:
         await thrift.start(options.host, options.thrift, context)
     watching = asyncio.ensure_future(drivers.watch())

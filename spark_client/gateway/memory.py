@@ -1,4 +1,4 @@
-"""The number of drivers that fit into the memory of the machine or container."""
+"""Limits for memory: the number of drivers that fit into the machine or container, and the size of messages."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _BESIDE_HEAP: Final = 500 * _MIB  # of a driver: Java's classes, code and thread
 _GATEWAY: Final = 200 * _MIB
 _SHARE: Final = 0.9  # of the memory; the rest is for the kernel and file buffers
 _MEMORY: Final = "spark.driver.memory"
+_MESSAGE: Final = "spark.connect.grpc.maxInboundMessageSize"
+_LARGEST_MESSAGE: Final = 128 * _MIB  # Spark's default
 _SIZE: Final = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
-_UNITS: Final = {"k": 2**10, "": _MIB, "m": _MIB, "g": 2**30, "t": 2**40}  # Spark reads a bare number as MiB
+_UNITS: Final = {"k": 2**10, "m": _MIB, "g": 2**30, "t": 2**40}
 
 
 def driver_limit(wanted: int | None, conf: Mapping[str, str]) -> int:
@@ -26,7 +28,7 @@ def driver_limit(wanted: int | None, conf: Mapping[str, str]) -> int:
     Raises SessionError if `wanted` drivers, or a single one, do not fit: the kernel would kill one of them later.
     """
     text = conf.get(_MEMORY) or server_settings.default_setting(_MEMORY) or "1g"
-    heap, available = _bytes(text), int(memory_bytes() * _SHARE) - _GATEWAY
+    heap, available = _bytes(_MEMORY, text, _MIB), int(memory_bytes() * _SHARE) - _GATEWAY
     fits = max(0, available // (heap + _BESIDE_HEAP))
     if fits >= (wanted or 1):
         return wanted or min(fits, _MOST)
@@ -39,9 +41,15 @@ def driver_limit(wanted: int | None, conf: Mapping[str, str]) -> int:
     )
 
 
-def _bytes(text: str) -> int:
-    """Returns a size of Spark's settings in bytes. Raises SessionError."""
+def message_limit(conf: Mapping[str, str]) -> int:
+    """Returns the largest message that clients of Spark Connect may send, in bytes. Raises SessionError."""
+    text = conf.get(_MESSAGE) or server_settings.default_setting(_MESSAGE)
+    return _bytes(_MESSAGE, text, 1) if text else _LARGEST_MESSAGE
+
+
+def _bytes(name: str, text: str, unit: int) -> int:
+    """Returns a size of Spark's settings in bytes. `unit`: of a bare number. Raises SessionError."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise SessionError(f"{_MEMORY}={text} is not a size: write 1g or 512m")
-    return int(match[1]) * _UNITS[match[2].lower()]
+        raise SessionError(f"{name}={text} is not a size: write 1g or 512m")
+    return int(match[1]) * _UNITS.get(match[2].lower(), unit)

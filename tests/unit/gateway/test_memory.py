@@ -60,3 +60,13 @@ def test_the_heap_of_spark_defaults_counts(no_defaults: Path) -> None:
 def test_a_size_that_spark_does_not_accept(text: str) -> None:
     with pytest.raises(SessionError, match=rf"^spark.driver.memory={text} is not a size: write 1g or 512m$"):
         driver_limit(None, {"spark.driver.memory": text})
+
+
+def test_the_largest_message_is_that_of_the_drivers(no_defaults: Path) -> None:
+    name = "spark.connect.grpc.maxInboundMessageSize"
+    assert memory.message_limit({}) == 128 * MIB
+    assert memory.message_limit({name: "1000"}) == 1000
+    no_defaults.write_text(f"{name} 4m\n")
+    assert memory.message_limit({}) == 4 * MIB
+    with pytest.raises(SessionError, match=f"^{name}=big is not a size"):
+        memory.message_limit({name: "big"})

@@ -12,7 +12,7 @@ from spark_client.gateway.gateway import GatewayOptions
 from spark_client.gateway.settings import check
 from spark_client.jvm import versions
 
-LOCAL = GatewayOptions("thrift://127.0.0.1:1", "127.0.0.1", 0, 0, None, None)
+LOCAL = GatewayOptions("thrift://127.0.0.1:1", "127.0.0.1", 0, 0, None, None, 1)
 TLS = replace(LOCAL, certificate=Path("host.pem"), key=Path("host.key"))
 
 

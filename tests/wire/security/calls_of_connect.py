@@ -21,6 +21,7 @@ from tests.fixtures.real_hive import free_port
 from tests.wire.security.stub_drivers import SECRET, StubDrivers
 
 ALICE = ("authorization", "Bearer alice:alice's password")
+LARGEST = 100_000  # bytes of a message
 JAR = b"\x1a\x0e\x0a\x0c\x0a\x0ajars/a.jar"  # AddArtifactsRequest(batch=Batch(artifacts=[…(name="jars/a.jar")]))
 
 
@@ -53,7 +54,7 @@ async def main(uri: str) -> None:
     drivers = StubDrivers(logins, connect=below.add_insecure_port("127.0.0.1:0"))
     server, port = ConnectServer(logins, drivers), free_port()
     await below.start()
-    await server.start("127.0.0.1", port, None)
+    await server.start("127.0.0.1", port, None, LARGEST)
     answer = await call(port, "Config", b"\x00message", ALICE, ("x-other", "1"))
     assert f"('authorization', 'Bearer {SECRET}')" in answer, answer
     assert "('x-other', '1')" in answer, answer
@@ -67,13 +68,15 @@ async def main(uri: str) -> None:
     for message, status in ((JAR, "PERMISSION_DENIED "), (b"\xff", "INVALID_ARGUMENT ")):
         answer = await call(port, "AddArtifacts", message, ALICE)
         assert answer.startswith(status), answer
+    answer = await call(port, "Config", b"\0" * (LARGEST + 1), ALICE)
+    assert answer.startswith("RESOURCE_EXHAUSTED "), answer
     ended, drivers.driver = drivers.driver, replace(drivers.driver, process=SimpleNamespace(returncode=None))
     ended.process.returncode = 1
     answer = await call(port, "Config", b"\x00message", ALICE)
     assert f"('authorization', 'Bearer {SECRET}')" in answer, answer
     assert list(server._channels) == [drivers.driver]
     with pytest.raises(SessionError, match=f"^cannot listen on 127.0.0.1:{port}: "):
-        await ConnectServer(logins, drivers).start("127.0.0.1", port, None)
+        await ConnectServer(logins, drivers).start("127.0.0.1", port, None, LARGEST)
     await server.stop()
     await drivers.stop()
     await below.stop(0)
