@@ -17,6 +17,7 @@ from metastore.importing.verifying import Difference
 from tests.bench.following.writers import DATABASES, Writer
 from tests.fixtures.server import connected, running
 from tests.interop.sources import RealSource
+from tests.wire.builders import table
 from tests.wire.importing.moving import compare, copy, opened
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 from thrift_idl.gen.hive_metastore.ttypes import Database, NotificationEvent
@@ -27,8 +28,13 @@ _LONGEST = 600.0  # seconds in which writers make changes of all kinds
 
 
 def copied(source: RealSource, make_database: Callable[[], str]) -> dict[str, str]:
-    """Creates the writers' databases, and copies the source twice. Returns the copies by the address that was read."""
+    """Creates the writers' databases, and copies the source twice. Returns the copies by the address that was read.
+
+    One table is in a database that no writer changes, so that a comparison always has something to compare.
+    """
     with connected(source.hive, ThriftHiveMetastore) as client:
+        client.create_database(Database("untouched"))
+        client.create_table(table("untouched", "t", [("ds", "string")]))
         for number in range(DATABASES):
             client.create_database(Database(f"db{number}"))
     targets = {address: make_database() for address in (source.hive.uri, source.database)}
