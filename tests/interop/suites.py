@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
 from tests.fixtures.server import Server, running
+from tests.interop.maven import UnavailableError
 
 JUNIT = ("org.junit.platform:junit-platform-console:1.12.2", "org.junit.jupiter:junit-jupiter:5.12.2")
 _PATIENCE = "15 m"  # for each test
@@ -26,6 +27,25 @@ class Outcome(NamedTuple):
     suite: str
     test: str
     error: str | None
+
+
+def run_suites(run: Callable[[Path, Sequence[str]], Iterator[Outcome]], every: Sequence[str], listed: Path) -> int:
+    """Runs the suites that the command line names, or all of them, and prints the results. Returns the status.
+
+    Args:
+        run: runs some suites in a temporary folder, and yields their outcomes.
+        every: all suites.
+        listed: the list of the tests that do not pass (`report`).
+    """
+    named = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as name:
+        (folder := Path(name)).chmod(0o755)  # PostgreSQL runs as another user where this one is root
+        try:
+            outcomes = list(run(folder, named or every))
+        except UnavailableError as error:
+            sys.stderr.write(f"{error}\n")
+            return 1
+    return report(outcomes, listed, complete=not named)
 
 
 @contextmanager

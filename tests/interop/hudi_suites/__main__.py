@@ -14,15 +14,14 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.fixtures.server import Server
 from tests.interop.hive.queries import JAVA, UNWANTED
 from tests.interop.java import java_home
-from tests.interop.maven import UnavailableError, class_path, fetched
-from tests.interop.suites import JUNIT, Outcome, junit_arguments, junit_outcomes, own_server, report, run_jvm
+from tests.interop.maven import class_path, fetched
+from tests.interop.suites import JUNIT, Outcome, junit_arguments, junit_outcomes, own_server, run_jvm, run_suites
 
 VERSION = "1.0.2"
 PACKAGE = "org.apache.hudi.hive."
@@ -47,26 +46,13 @@ OPENED = ("java.lang", "java.lang.reflect", "java.net", "java.nio", "java.util",
 HERE = Path(__file__).parent
 
 
-def main(suites: Sequence[str]) -> int:
-    """Runs the suites. Prints the counts and the unexpected results. Returns the status."""
-    try:
-        outcomes = list(_outcomes(suites or SUITES))
-    except UnavailableError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return report(outcomes, HERE / "expected.tsv", complete=not suites)
-
-
-def _outcomes(suites: Sequence[str]) -> Iterator[Outcome]:
+def _outcomes(folder: Path, suites: Sequence[str]) -> Iterator[Outcome]:
     """Runs each suite with its own database, server and virtual machine."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)  # PostgreSQL runs as another user where this one is root
-        jars = _jars(folder)
-        for suite in suites:
-            with own_server(folder / suite) as server:
-                _run(suite, jars, server, folder / suite)
-                yield from junit_outcomes(suite, folder / suite / "report")
+    jars = _jars(folder)
+    for suite in suites:
+        with own_server(folder / suite) as server:
+            _run(suite, jars, server, folder / suite)
+            yield from junit_outcomes(suite, folder / suite / "report")
 
 
 def _jars(folder: Path) -> list[str]:
@@ -96,4 +82,4 @@ def _run(suite: str, jars: Sequence[str], server: Server, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_suites(_outcomes, SUITES, HERE / "expected.tsv"))

@@ -14,7 +14,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -23,8 +22,8 @@ from pathlib import Path
 from tests.fixtures.server import Server
 from tests.fixtures.sparks import python_of
 from tests.interop.java import java_home
-from tests.interop.maven import UnavailableError, class_path, fetched
-from tests.interop.suites import Outcome, own_server, report, run_jvm
+from tests.interop.maven import class_path, fetched
+from tests.interop.suites import Outcome, own_server, run_jvm, run_suites
 
 VERSION = "4.1.1"
 SUITES = (
@@ -56,27 +55,14 @@ _FAILED = "*** FAILED ***"
 _TEST = re.compile(r"- (?P<test>.*?)(?: (?P<mark>\*\*\* FAILED \*\*\*|!!! (?:IGNORED|CANCELED) !!!))?")
 
 
-def main(suites: Sequence[str]) -> int:
-    """Runs the suites. Prints the counts and the unexpected results. Returns the status."""
-    try:
-        outcomes = list(_outcomes(suites or SUITES))
-    except UnavailableError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return report(outcomes, HERE / "expected.tsv", complete=not suites)
-
-
-def _outcomes(suites: Sequence[str]) -> Iterator[Outcome]:
+def _outcomes(folder: Path, suites: Sequence[str]) -> Iterator[Outcome]:
     """Runs each suite with its own database, server and virtual machine."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)  # PostgreSQL runs as another user where this one is root
-        jars = _jars(folder)
-        agent = _agent(jars, folder)
-        for suite in suites:
-            with own_server(folder / suite) as server:
-                _run(suite, jars, agent, server, folder / suite)
-                yield from _results(suite, folder / suite / "report")
+    jars = _jars(folder)
+    agent = _agent(jars, folder)
+    for suite in suites:
+        with own_server(folder / suite) as server:
+            _run(suite, jars, agent, server, folder / suite)
+            yield from _results(suite, folder / suite / "report")
 
 
 def _jars(folder: Path) -> list[str]:
@@ -145,4 +131,4 @@ def _results(suite: str, report: Path) -> Iterator[Outcome]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_suites(_outcomes, SUITES, HERE / "expected.tsv"))

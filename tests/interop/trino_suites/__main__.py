@@ -16,7 +16,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,8 +24,8 @@ from moto.server import ThreadedMotoServer
 
 from tests.fixtures.server import Server, connected
 from tests.interop.java import java_home
-from tests.interop.maven import UnavailableError, class_path, fetched
-from tests.interop.suites import JUNIT, Outcome, junit_arguments, junit_outcomes, own_server, report, run_jvm
+from tests.interop.maven import class_path, fetched
+from tests.interop.suites import JUNIT, Outcome, junit_arguments, junit_outcomes, own_server, run_jvm, run_suites
 from tests.interop.trino import JVM, LEAST_JAVA, MOST_JAVA, VERSION, unpacked
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 from thrift_idl.gen.hive_metastore.ttypes import PrincipalType
@@ -64,21 +63,9 @@ ZONE = "America/Bahia_Banderas"  # of Trino's tests
 HERE = Path(__file__).parent
 
 
-def main(suites: Sequence[str]) -> int:
-    """Runs the suites. Prints the counts and the unexpected results. Returns the status."""
-    try:
-        outcomes = list(_outcomes(suites or SUITES))
-    except UnavailableError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return report(outcomes, HERE / "expected.tsv", complete=not suites)
-
-
-def _outcomes(suites: Sequence[str]) -> Iterator[Outcome]:
+def _outcomes(folder: Path, suites: Sequence[str]) -> Iterator[Outcome]:
     """Runs each suite with its own database, server and virtual machine."""
-    with tempfile.TemporaryDirectory() as name, _s3() as s3:
-        folder = Path(name)
-        folder.chmod(0o755)  # PostgreSQL runs as another user where this one is root
+    with _s3() as s3:
         jars = _jars(folder)
         for suite in suites:
             with own_server(folder / suite, "s3:/") as server:
@@ -133,4 +120,4 @@ def _run(suite: str, jars: Sequence[str], server: Server, s3: str, folder: Path)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_suites(_outcomes, SUITES, HERE / "expected.tsv"))
