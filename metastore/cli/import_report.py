@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -44,7 +45,7 @@ class Report:
 
 @contextmanager
 def reporting(file: Path | None, command: str, source: str, server: str) -> Iterator[Report]:
-    """Yields a report, and writes it to `file` at the end of the block, also after an error.
+    """Yields a report, and writes it to `file` at the end of the block, also after an error or a signal.
 
     `source`, `server`: addresses. Their passwords are removed. Raises ConfigurationError if the file cannot be
     written: before the block, which may take long, if that can be known.
@@ -52,15 +53,29 @@ def reporting(file: Path | None, command: str, source: str, server: str) -> Iter
     _check(file)
     report = Report(command, safe_url(source), safe_url(server))
     begun = time.monotonic()
+    with _interruptible():
+        try:
+            yield report
+        except BaseException as error:
+            report.error = str(error) or "interrupted"
+            raise
+        finally:
+            report.seconds = round(time.monotonic() - begun, 1)
+            if file:
+                _write(file, report)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Lets SIGTERM, and the end of a terminal session, interrupt the block as Ctrl-C does."""
+    numbers = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) == signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, signal.default_int_handler)
     try:
-        yield report
-    except BaseException as error:
-        report.error = str(error) or "interrupted"
-        raise
+        yield
     finally:
-        report.seconds = round(time.monotonic() - begun, 1)
-        if file:
-            _write(file, report)
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def as_dicts(rows: Iterable[Any]) -> list[dict[str, Any]]:

@@ -13,7 +13,6 @@ import click
 from metastore.cli.import_report import Report, as_dicts, reporting
 from metastore.cli.importing import opened_source, opened_store
 from metastore.cli.printing import printable
-from metastore.cli.switching import interruptible
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.importing.digests import Digests
 from metastore.importing.returning.returner import Returner
@@ -35,7 +34,7 @@ def run_back(
         raise ConfigurationError(
             f"{safe_url(address)} cannot be written to: changes go back through Thrift. Add --to thrift://host:9083"
         )
-    with reporting(file, "back", address, uri) as report, interruptible():
+    with reporting(file, "back", address, uri) as report:
         while True:
             try:
                 _run(settings, source, address, uri, report, once=once, give_back=give_back)

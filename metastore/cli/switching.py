@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -28,7 +26,10 @@ _SHOWN: Final = 50
 
 
 class CommandFence(Fence):
-    """Runs shell commands: one stops writers at the source, the other one admits them again."""
+    """Runs shell commands: one stops writers at the source, the other one admits them again.
+
+    Messages do not repeat the commands, which may contain passwords.
+    """
 
     def __init__(self, close: str | None, reopen: str | None) -> None:
         self._close = close
@@ -37,12 +38,12 @@ class CommandFence(Fence):
     def close(self) -> None:
         """Raises InvalidOperationError if the command fails."""
         if self._close and (status := _run(self._close)):
-            raise InvalidOperationError(f"--fence ended with status {status}. Nothing was switched: {self._close}")
+            raise InvalidOperationError(f"The command of --fence ended with status {status}. Nothing was switched")
 
     def open(self) -> None:
         """Runs the command, and reports its failure."""
         if self._reopen and (status := _run(self._reopen)):
-            click.echo(f"metastore: --unfence ended with status {status}: {self._reopen}", err=True)
+            click.echo(f"metastore: the command of --unfence ended with status {status}", err=True)
 
 
 def _run(command: str) -> int:
@@ -58,7 +59,7 @@ def show_switch(
     """
     wanted = [name_of(name) for name in names]
     with reporting(file, "switch", address, settings.safe_url) as report:
-        with interruptible(), opened_store(settings) as store:
+        with opened_store(settings) as store:
             switched = switch(store, address, wanted, force=force, fence=fence)
             with store.read() as work:
                 managed = paths.absolute(work.imports.managed_locations([*switched.databases, *switched.before]))
@@ -83,7 +84,7 @@ def _fill(
     report: Report, switched: Switched, managed: Sequence[str], outside: Sequence[str], kept: Sequence[str]
 ) -> None:
     """Fills a report. Its digest is of the locations of databases and managed tables that are switched now."""
-    report.counts = {"databases": len(switched.databases), "managed locations": len(managed)}
+    report.counts = {"databases": len(switched.databases) + len(switched.before), "managed locations": len(managed)}
     report.digests = {"managed locations": digest_of_texts(managed)}
     report.details = {
         "databases": list(map(str, switched.databases)),
@@ -96,19 +97,6 @@ def _fill(
         "outside_of_the_roots": list(outside),
         "still_of_the_source": list(kept),
     }
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Lets SIGTERM, and the end of a terminal session, interrupt the block as Ctrl-C does."""
-    numbers = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) == signal.SIG_DFL]
-    for number in numbers:
-        signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
 
 
 def outermost(locations: set[str]) -> list[str]:

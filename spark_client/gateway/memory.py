@@ -44,7 +44,10 @@ def driver_limit(wanted: int | None, conf: Mapping[str, str]) -> int:
 def message_limit(conf: Mapping[str, str]) -> int:
     """Returns the largest message that clients of Spark Connect may send, in bytes. Raises SessionError."""
     text = conf.get(_MESSAGE) or server_settings.default_setting(_MESSAGE)
-    return _bytes(_MESSAGE, text, 1) if text else _LARGEST_MESSAGE
+    limit = _bytes(_MESSAGE, text, 1) if text else _LARGEST_MESSAGE
+    if limit >= 2**31:  # gRPC's limit
+        raise SessionError(f"{_MESSAGE}={text} must be less than 2g")
+    return limit
 
 
 def _bytes(name: str, text: str, unit: int) -> int:

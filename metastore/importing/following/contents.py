@@ -16,7 +16,7 @@ from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
 
 _MANY: Final = 2_000
-"""Partitions, or rows of statistics, that are stored together. It bounds the memory of the follower."""
+"""Partitions, or statistics of columns, that are stored together."""
 
 
 class Contents:
@@ -33,6 +33,7 @@ class Contents:
         self._partitions: list[SourcePartition] = []
         self._gone: list[tuple[int, str]] = []
         self._statistics: list[SourceStatistics] = []
+        self._columns = 0  # of the statistics
         self._outdated: list[Outdated] = []
 
     def add_partitions(self, partitions: Sequence[SourcePartition]) -> None:
@@ -49,6 +50,7 @@ class Contents:
         """Deletes statistics, and adds those of the source."""
         self._outdated.append(outdated)
         self._statistics += new
+        self._columns = sum(len(one.columns) for one in self._statistics)
         self._flush_many()
 
     def flush(self) -> None:
@@ -59,9 +61,10 @@ class Contents:
         if self._statistics:
             self._store(Stage.TABLE_STATISTICS, self._statistics)
         self._partitions, self._gone, self._statistics, self._outdated = [], [], [], []
+        self._columns = 0
 
     def _flush_many(self) -> None:
-        if max(len(self._partitions), len(self._gone), len(self._statistics)) >= _MANY:
+        if max(len(self._partitions), len(self._gone), self._columns) >= _MANY:
             self.flush()
 
     def _store_partitions(self) -> None:

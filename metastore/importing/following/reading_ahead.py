@@ -87,7 +87,7 @@ class ReadAhead:
 
     def statistics(self, name: TableName, wanted: Sequence[str] | None, *, own: bool) -> Iterable[SourceStatistics]:
         """Returns the result of `Source.statistics`, or raises its error."""
-        if own and not wanted and (whole := self._read_already(name)):
+        if own and not wanted and (whole := self._read_already(name)) and (wanted is None or not whole.partitions):
             return whole.statistics
         read = None if wanted is None else self._statistics.pop((name, tuple(wanted), own), None)
         return read.result() if read else self._source.statistics(name, wanted, own=own)

@@ -100,7 +100,7 @@ class Returner:
                 self._record(work, state, last)
             return self._counted([], last)
         if not events:
-            return Returned(0, position)
+            return self._counted([], position)
         with self._returning(state) as work:
             self._writer.apply(changes_of(events), _commits(events), owned)
             self._record(work, state, events[-1].eventId)

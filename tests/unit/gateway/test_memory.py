@@ -70,3 +70,5 @@ def test_the_largest_message_is_that_of_the_drivers(no_defaults: Path) -> None:
     assert memory.message_limit({}) == 4 * MIB
     with pytest.raises(SessionError, match=f"^{name}=big is not a size"):
         memory.message_limit({name: "big"})
+    with pytest.raises(SessionError, match=f"^{name}=2g must be less than 2g"):
+        memory.message_limit({name: "2g"})
