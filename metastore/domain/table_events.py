@@ -124,6 +124,10 @@ def reread(table: TableText) -> tuple[Event, Event]:
     return reload(table, None, refresh=False), insert(table, None, replace=False)
 
 
+FIELD_SEPARATOR: Final = "#"
+"""Separates the fields of an encoded file."""
+
+
 def encoded_file(file: str, checksum: str | None = None, directory: str | None = None) -> str:
     """Encodes a file with its checksum and sub-directory, as Hive's ReplChangeManager.encodeFileUri does."""
     return f"{file}#{checksum or ''}##{directory or ''}"

@@ -12,17 +12,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds columns with constant defaults, which rewrites no table, and a small index.
-
-    Servers of earlier versions do not mark renames.
-    """
+    """Adds columns with constant defaults, which rewrites no table. Servers of earlier versions do not fill them."""
     op.add_column("notification_log", sa.Column("renamed", sa.Boolean, nullable=False, server_default="false"))
-    op.create_index(
-        "notification_log_begins_idx",
-        "notification_log",
-        ["database", sa.text("(coalesce(table_name, ''::text))"), "event_id"],
-        postgresql_where=sa.text("event_type IN ('CREATE_DATABASE', 'CREATE_TABLE') OR renamed"),
-    )
     name = sa.Text(collation="C")
     op.add_column("write_notifications", sa.Column("catalog", name, nullable=False, server_default="hive"))
     op.add_column("write_notifications", sa.Column("after_event", sa.BigInteger, nullable=False, server_default="0"))

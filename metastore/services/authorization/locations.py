@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from metastore.domain.location_properties import named_locations
 from metastore.domain.names import DatabaseName
@@ -42,7 +42,7 @@ def check_locations(
     own_locations = roots.canonical(own).values()
     left = {location: text for location, text in left.items() if not _is_in(location, own_locations)}
     unknown = relative.union(left.values())
-    kept = work.access.used_locations(table_id, list(unknown)) if table_id is not None and unknown else set()
+    kept = _in_partitions(work, table_id, unknown, asked) if table_id is not None and unknown else set()
     if table_id is not None and len(unknown) > len(kept):
         kept |= _named(work, table_id)
     if relative - kept:
@@ -60,6 +60,16 @@ def check_locations(
     rejected = next((text for location, text in left.items() if location not in unused), None)
     if rejected is not None:
         raise PermissionDeniedError(denied(grants.user, Right.LOCATION, rejected))
+
+
+def _in_partitions(work: UnitOfWork, table_id: int, texts: Collection[str], canonical: Mapping[str, str]) -> set[str]:
+    """Returns the texts that are a location of the table's partitions, or below one. `canonical`: their locations."""
+    above = {
+        text: {text, *([location, *paths.ancestors(location)] if (location := canonical.get(text)) else ())}
+        for text in texts
+    }
+    used = work.access.used_locations(table_id, list(set().union(*above.values())))
+    return {text for text, some in above.items() if not used.isdisjoint(some)}
 
 
 def check_default_location(work: UnitOfWork, grants: CallerGrants, roots: Roots, required: LocationPrivilege) -> None:

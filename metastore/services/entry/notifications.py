@@ -8,7 +8,7 @@ from metastore.domain import table_events
 from metastore.domain.events import EventFilter
 from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, partition_name
-from metastore.domain.table_events import PartitionText, TableText, encoded_file
+from metastore.domain.table_events import FIELD_SEPARATOR, PartitionText, TableText, encoded_file
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.events import visible_events, visible_filter
@@ -173,8 +173,15 @@ def _partitions(
 
 
 def _files(insert: InsertEventRequestData) -> list[str]:
-    """Encodes files. Raises InvalidInputError unless there is a checksum and a sub-directory for each, or for none."""
+    """Encodes files. Raises InvalidInputError unless there is a checksum and a sub-directory for each, or for none, and
+    if a text would be read as several fields or files, or leads to another directory.
+    """
     files = insert.filesAdded or []
+    for text in (*files, *(insert.filesAddedChecksum or ()), *(insert.subDirectoryList or ())):
+        if FIELD_SEPARATOR in (text or "") or FILE_SEPARATOR in (text or "") or ".." in (text or "").split("/"):
+            raise InvalidInputError(
+                f"Reported file {text}: it must not contain {FIELD_SEPARATOR}, {FILE_SEPARATOR} or the directory .."
+            )
     missing: list[str | None] = [None] * len(files)
     checksums, directories = insert.filesAddedChecksum or missing, insert.subDirectoryList or missing
     if not len(files) == len(checksums) == len(directories):

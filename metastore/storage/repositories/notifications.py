@@ -42,14 +42,23 @@ _BEGINNINGS: Final = text(f"""
     FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:tables AS text[]))
          WITH ORDINALITY AS wanted(catalog, database, name, number)
 """)  # noqa: S608 - constants
-_OF_PRESENT_TABLE: Final = text(
-    f"write_notifications.catalog = '{DEFAULT_CATALOG}' AND write_notifications.after_event >= "
-    + NAMED_SINCE.format(
+# A server of an earlier version does not store the number of an event: the table's creation time decides.
+_OF_PRESENT_TABLE: Final = text(f"""
+    write_notifications.catalog = '{DEFAULT_CATALOG}' AND CASE
+        WHEN write_notifications.after_event > 0 THEN write_notifications.after_event >= {
+    NAMED_SINCE.format(
         catalog="write_notifications.catalog",
         database="write_notifications.database",
         table="write_notifications.table_name",
     )
-)
+}
+        ELSE EXISTS (
+            SELECT FROM tables AS t JOIN databases AS d ON d.id = t.database_id
+            WHERE d.catalog = write_notifications.catalog AND d.name = write_notifications.database
+              AND t.name = write_notifications.table_name AND t.create_time <= write_notifications.event_time
+        )
+    END
+""")
 
 APPEND: Final = """
     WITH taken AS (

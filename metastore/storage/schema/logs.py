@@ -26,11 +26,13 @@ notification_log = Table(
     Column("renamed", Boolean, nullable=False, server_default="false"),  # the table had another name before
     Index("notification_log_table_name_idx", "table_name", "event_id"),
     Index(  # for `queries.name_changes`
-        "notification_log_begins_idx",
+        "notification_log_names_idx",
         "database",
         text("(coalesce(table_name, ''::text))"),
         "event_id",
-        postgresql_where=text("event_type IN ('CREATE_DATABASE', 'CREATE_TABLE') OR renamed"),
+        postgresql_where=text(
+            "event_type IN ('CREATE_DATABASE', 'CREATE_TABLE', 'DROP_DATABASE', 'DROP_TABLE') OR renamed"
+        ),
     ),
 )
 

@@ -305,6 +305,9 @@ def test_reported_files_are_those_of_the_table(client_of: Clients, tables: Table
 
     for file in (f"{tables.hidden}/part-0", f"{tables.home}/../../{tables.theirs[0]}.db/t/part-0", "../part-0"):
         assert all("[LOCATION] privilege" in answer for answer in report(file))
+    for separator in ("]", "#x#", "/../"):  # a reader would find another file, or another directory
+        file = f"{tables.home}/f{separator}part-0"
+        assert all("must not contain" in answer for answer in report(file))
     for file in (f"{tables.home}/part-0", f"{tables.home}/ds=1/delta_1/part-0", "part-0"):
         assert not any("Exception" in answer for answer in report(file))
 
