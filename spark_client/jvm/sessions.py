@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from threading import Thread
+from threading import Event, Thread
 from typing import Any, Final
 
-from py4j.protocol import INPUT_CONVERTER, Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
@@ -23,6 +24,10 @@ RESTRICTED: Final = "spark.metastore.restricted"
 # The settings of file systems that hold credentials, such as fs.s3a.secret.key and fs.azure.account.key.….
 _SECRET = re.compile(r"spark\.hadoop\..*(secret|password|token|key|credential)", re.IGNORECASE)
 
+_forked = Event()  # set when this process has forked
+if os.name == "posix":
+    os.register_at_fork(after_in_parent=_forked.set)
+
 
 def start_context(conf: SparkConf) -> SparkContext:
     """Returns the running SparkContext, or starts one and compiles the rules at the same time.
@@ -31,8 +36,9 @@ def start_context(conf: SparkConf) -> SparkContext:
 
     Raises UnsupportedSparkError if the Java version does not fit, SessionError if Spark does not start.
     """
-    if any(type(converter).__name__.startswith("Numpy") for converter in INPUT_CONVERTER):
-        Thread(target=_import_converters, name="import", daemon=True).start()
+    if versions.CALLS_IMPORT_PANDAS:
+        _forked.clear()
+        Thread(target=_import_pandas, name="import", daemon=True).start()
     with versions.java_is_checked():
         SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 - starts Java without a SparkContext
     gateway: Any = SparkContext._gateway  # noqa: SLF001
@@ -47,12 +53,14 @@ def start_context(conf: SparkConf) -> SparkContext:
         raise SessionError(f"Spark does not start: {first_line(error.java_exception)}") from None
 
 
-def _import_converters() -> None:
-    """Imports pandas as Spark 4 does when an argument of a call may be an array: it takes a second of processor time,
-    and Java needs longer to start.
+def _import_pandas() -> None:
+    """Imports what PySpark imports in its first call of Java, after this process has forked to start Java. It takes a
+    second of processor time, and Java needs longer to start.
     """
-    with suppress(ImportError):  # PySpark reports it where it needs the module
-        import_module("pyspark.testing.utils")
+    # A fork waits for the locks of imports and of logging, in the order in which some imports do not take them.
+    if _forked.wait(timeout=60):
+        with suppress(Exception):  # PySpark reports it where it needs the module
+            import_module("pyspark.testing.utils")
 
 
 def _load_known_formats_only(gateway: Any) -> None:

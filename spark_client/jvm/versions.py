@@ -59,6 +59,8 @@ BATCHES_HAVE_SESSIONS = _release(pyspark.__version__) >= (4, 3)
 THRIFT_MAY_FAIL = _release(pyspark.__version__) >= (4, 0)
 # Whether the function `approx_top_k` exists.
 COUNTS_TOP_K = _release(pyspark.__version__) >= (4, 1)
+# Whether PySpark imports pandas, if it is installed, in its first call of Java.
+CALLS_IMPORT_PANDAS = _release(pyspark.__version__) >= (4, 0)
 
 
 def check_spark() -> None:
