@@ -24,6 +24,7 @@ from metastore.security.listener_settings import listeners
 from metastore.security_setup import make_authorization
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.entry.audit import AuditService
+from metastore.services.entry.logins import FailedLoginService
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.unit_of_work import Store
@@ -107,7 +108,7 @@ def _authenticator(settings: Settings, store: Store) -> ConsoleAuthenticator:
         audit_writing(audit).start()
     record = audit.login_failed if audit else lambda *_: None
     # Browsers have no delegation tokens: the console offers PLAIN only.
-    authenticator = make_authenticator(settings, _reject_token, set, record)
+    authenticator = make_authenticator(settings, _reject_token, set, record, FailedLoginService(store))
     return ConsoleAuthenticator(authenticator, methods, Sessions(authenticator.ended, settings.session_max_age))
 
 

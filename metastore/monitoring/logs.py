@@ -13,10 +13,21 @@ from typing import Any, Final
 
 FORMATS: Final = ("text", "json")
 STANDARD_ERROR: Final = 2
-_CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160), 0x2028, 0x2029)}
 _MAX_MESSAGE: Final = 4000  # characters of a message
 _MAX_FIELD: Final = 500
 _MAX_TRACEBACK: Final = 16_000
+
+
+class _Escapes(dict[int, str]):
+    """What `str.translate` writes for each character: an escape for control and format characters, for surrogates, and
+    for separators other than a blank."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        return character if character.isprintable() else f"\\x{code:02x}"
+
+
+_ESCAPES: Final = _Escapes()
 
 
 class CallLine:
@@ -73,7 +84,7 @@ def one_line(text: str, longest: int = _MAX_FIELD) -> str:
     """Returns the text with control characters escaped. A longer text is cut, and its length is appended."""
     bounded = text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
     return (
-        bounded if bounded.isprintable() else bounded.translate(_CONTROLS)
+        bounded if bounded.isprintable() else bounded.translate(_ESCAPES)
     )  # `translate` takes ten times as long as the check
 
 
@@ -83,7 +94,7 @@ class _Formatter(logging.Formatter):
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name
         """Returns the end of a traceback, indented, so that the text of an error cannot look like a log line."""
         text = super().formatException(ei)[-_MAX_TRACEBACK:]
-        return "\n".join(f"  {line.translate(_CONTROLS)}" for line in text.split("\n"))
+        return "\n".join(f"  {line.translate(_ESCAPES)}" for line in text.split("\n"))
 
 
 class TextFormatter(_Formatter):

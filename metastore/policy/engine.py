@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from metastore.bounded_fetch import fetch, make_opener
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.policy.decisions import DecisionCache, Identity, Resource
 
@@ -24,8 +25,7 @@ log = logging.getLogger("metastore.security")
 
 _BATCH: Final = 1000  # resources in one request
 _MAX_ANSWER: Final = 16 * 2**20  # bytes
-_PART: Final = 2**16  # bytes
-_PAUSE: Final = 1.0  # seconds without requests to the engine after a failure
+_PAUSE: Final = 1.0  # seconds without requests to an engine that was not reached or was too slow
 
 
 class PolicyEngine:
@@ -51,7 +51,7 @@ class PolicyEngine:
             raise ConfigurationError(f"opa_ca {authorities} cannot be read: {error}") from error
         # No proxy of the environment: decisions come from the configured address only.
         handlers = urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
-        self._opener = urllib.request.build_opener(*handlers)
+        self._opener = make_opener(*handlers)
         self._url, self._cache_seconds, self._timeout = url, cache_seconds, timeout
         self.clock = clock
         self._cache = DecisionCache()
@@ -89,21 +89,17 @@ class PolicyEngine:
         try:
             answer = self._post({"input": document})
             return _parsed(answer, len(resources))
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            self._paused_until = self.clock() + _PAUSE
+        except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
+            # An answer that is not valid may concern this caller only: it must not stop the calls of others.
+            if isinstance(error, OSError) and not isinstance(error, urllib.error.HTTPError):
+                self._paused_until = self.clock() + _PAUSE
             log.error("the policy engine %s does not answer, so calls are rejected: %s", self._url, error)
             raise UnavailableError(f"The policy engine does not answer (METASTORE_OPA_URL): {error}") from error
 
     def _post(self, document: Any) -> Any:
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self._url, json.dumps(document).encode(), headers)  # noqa: S310 - http(s) only
-        deadline, answer = self.clock() + self._timeout, bytearray()
-        with self._opener.open(request, timeout=self._timeout) as response:
-            # The timeout of a socket applies to each receive: an answer in small parts could take forever.
-            while len(answer) < _MAX_ANSWER and (part := response.read1(_PART)):
-                answer += part
-                if self.clock() > deadline:
-                    raise TimeoutError(f"its answer takes longer than {self._timeout:g} s (METASTORE_OPA_TIMEOUT)")
+        answer = fetch(self._opener, request, timeout=self._timeout, limit=_MAX_ANSWER, clock=self.clock)
         return json.loads(answer)
 
 

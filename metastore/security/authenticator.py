@@ -11,7 +11,7 @@ from metastore.errors import ConfigurationError, MetastoreError
 from metastore.identity import JWT, KERBEROS, PASSWORD, TOKEN, AuthenticationFailedError, Identity, Mechanism
 from metastore.security.certificates import Certificates
 from metastore.security.digest_md5 import DigestMd5, Secret
-from metastore.security.jwt import JsonWebTokens
+from metastore.security.jwt import JsonWebTokens, is_token
 from metastore.security.kerberos import Kerberos
 from metastore.security.ldap import FOUND_IN_LDAP, Directory
 from metastore.security.listener_settings import listeners
@@ -191,8 +191,8 @@ def make_authenticator(
 
         def plain(accepted: frozenset[str], encrypted: bool, peer: str) -> Mechanism:
             enabled = [check for method in (JWT, PASSWORD) if method in accepted for check in checks[method]]
-            without_tls = settings.allow_password_without_tls
-            return Plain(enabled, encrypted=encrypted, without_tls=without_tls, guard=guard, peer=peer)
+            without_tls, is_jwt = settings.allow_password_without_tls, is_token if JWT in accepted else lambda _: False
+            return Plain(enabled, encrypted=encrypted, without_tls=without_tls, guard=guard, peer=peer, is_token=is_jwt)
 
         mechanisms["PLAIN"] = frozenset(checks), plain
     return Authenticator(

@@ -1,26 +1,20 @@
-"""JWT verification: signature by key sets that are fetched periodically, issuer, audience and times."""
+"""JWT verification: signature, issuer, audience and times."""
 
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Mapping
-from functools import partial
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from metastore.errors import ConfigurationError
 from metastore.identity import JWT, AuthenticationFailedError, Identity
+from metastore.security.key_sets import KeySet
 
 log = logging.getLogger("metastore.security")
 
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Asymmetric algorithms only: with a shared secret, each server that verifies tokens could also issue them."""
 _LEEWAY: Final = 30  # seconds of clock difference
-_LIFETIME: Final = 300  # seconds until a key set is fetched again; an unknown key id triggers a fetch at once
-_FETCH_INTERVAL: Final = 10.0  # seconds between fetches for unknown key ids, which any client can invent
-_TIMEOUT: Final = 10  # seconds for one fetch
 
 
 class JsonWebTokens:
@@ -41,7 +35,7 @@ class JsonWebTokens:
         self._jwt: Any = jwt
         self._issuer, self._audience, self._claim = issuer, audience, claim
         self._groups_claim = groups_claim
-        self._sets = [_KeySet(jwt, part.strip()) for part in keys.split(",") if part.strip()]
+        self._sets = [KeySet(jwt, part.strip()) for part in keys.split(",") if part.strip()]
 
     def identity(self, token: str) -> Identity:
         """Verifies a token. May fetch keys. Raises AuthenticationFailedError; its text holds no part of the token."""
@@ -77,7 +71,7 @@ class JsonWebTokens:
 
     def check(self, _user: str, password: str) -> Identity | None:
         """Verifies a token that is sent as a password. Returns None if the password is not a token."""
-        return self.identity(password) if password.count(".") == 2 and password.startswith("ey") else None
+        return self.identity(password) if is_token(password) else None
 
     def _key(self, token: str) -> Any:
         """Returns the key of the token's key id, or the only key for a token without one.
@@ -95,7 +89,7 @@ class JsonWebTokens:
             try:
                 key = key_set.find(name)
             except self._jwt.PyJWKClientConnectionError as error:
-                log.warning("the key set %s cannot be fetched: %s", key_set.location, error)
+                log.warning("the key set %s cannot be used: %s", key_set.location, error)
                 last_error = error
             else:
                 if key is not None:
@@ -103,50 +97,9 @@ class JsonWebTokens:
         raise last_error
 
 
-class _KeySet:
-    """One key set, at a URL or in a file."""
-
-    def __init__(self, jwt: Any, location: str) -> None:
-        """Raises ConfigurationError."""
-        self.location = location
-        self._refreshed = float("-inf")  # when the set was last fetched for an unknown key id
-        self._keys: Callable[[bool], list[Any]]
-        url = urlsplit(location)
-        if url.scheme == "https" or (url.scheme == "http" and url.hostname in ("localhost", "127.0.0.1", "::1")):
-            self._keys = jwt.PyJWKClient(location, lifespan=_LIFETIME, timeout=_TIMEOUT).get_signing_keys
-        elif url.scheme in ("", "file"):
-            self._keys = partial(_read_keys, jwt, Path(url.path).expanduser())
-            try:
-                self.find(None)
-            except jwt.PyJWTError as error:
-                raise ConfigurationError(f"jwt_keys: {error}") from error
-        else:
-            raise ConfigurationError(
-                f"jwt_keys: {location} must be an https URL or a file: an attacker could replace keys in transit"
-            )
-
-    def all(self) -> list[Any]:
-        """Lists the keys."""
-        return self._keys(False)  # noqa: FBT003 - PyJWT's positional parameter `refresh`
-
-    def find(self, name: str | None) -> Any:
-        """Returns the key with this id, or None. An unknown id triggers a fetch, at most every ten seconds."""
-        key = self._named(name, refresh=False)
-        if key is None and time.monotonic() - self._refreshed > _FETCH_INTERVAL:
-            self._refreshed = time.monotonic()
-            key = self._named(name, refresh=True)
-        return key
-
-    def _named(self, name: str | None, *, refresh: bool) -> Any:
-        return next((key for key in self._keys(refresh) if key.key_id == name), None)
-
-
-def _read_keys(jwt: Any, path: Path, _refresh: bool) -> list[Any]:
-    """Reads the keys of a file."""
-    try:
-        return list(jwt.PyJWKSet.from_json(path.read_text()).keys)
-    except (OSError, ValueError) as error:
-        raise jwt.PyJWKClientConnectionError(f"{path} cannot be read as a key set: {error}") from error
+def is_token(password: str) -> bool:
+    """Returns whether a password has the form of a JWT."""
+    return password.count(".") == 2 and password.startswith("ey")
 
 
 def _reason(error: Exception) -> str:

@@ -48,7 +48,7 @@ class LoginPool:
             if (pending := self._pending.get(key)) is not None:
                 return pending
             queue = self._waiting.get(client, deque())
-            if len(queue) >= _MAX_WAITING_PER_USER or self._count >= _MAX_WAITING:
+            if len(queue) >= _MAX_WAITING_PER_USER or (self._count >= _MAX_WAITING and not first):
                 raise AuthenticationFailedError(_BUSY)
             future = self._pending[key] = Future()
             queue.append((future, check))

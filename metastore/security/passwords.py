@@ -24,6 +24,7 @@ from metastore.identity import (
     Identity,
     LoginPendingError,
 )
+from metastore.security.ldap import canonical_name
 from metastore.security.login_pool import LoginPool
 from metastore.security.throttle import LoginThrottle, SharedFailures, host_of
 
@@ -50,6 +51,7 @@ class LoginGuard:
 
     def submit(self, user: str, password: str, peer: str, check: Callable[[], Identity]) -> Future[Identity]:
         """Starts a check. Its future raises AuthenticationFailedError, as this method does while a delay runs."""
+        user = canonical_name(user) or user  # a directory accepts several spellings
         self._throttle.check(user, peer)
 
         def checked() -> Identity:
@@ -68,6 +70,10 @@ class LoginGuard:
         known = self._throttle.knows(user, peer)
         return self._pool.submit((user, host_of(peer)), password, checked, first=known)
 
+    def submit_token(self, token: str, peer: str, check: Callable[[], Identity]) -> Future[Identity]:
+        """Starts the check of a JWT. Nobody can guess one, so failures neither count nor delay the claimed user."""
+        return self._pool.submit((hashlib.sha256(token.encode()).hexdigest(), host_of(peer)), token, check)
+
 
 class Plain:
     """SASL PLAIN (RFC 4616). As in Hive, the authorization id may be missing."""
@@ -82,9 +88,11 @@ class Plain:
         without_tls: bool,
         guard: LoginGuard | None = None,
         peer: str = "",
+        is_token: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """With a `guard`, `step` does not block. Raises AuthenticationFailedError if the connection must be encrypted
-        and is not.
+        """With a `guard`, `step` does not block. `is_token`: whether a password is a JWT, which no other check accepts.
+
+        Raises AuthenticationFailedError if the connection must be encrypted and is not.
         """
         if not (encrypted or without_tls):
             raise AuthenticationFailedError(
@@ -93,14 +101,14 @@ class Plain:
             )
         self.identity: Identity | None = None
         self._checks = checks
-        self._guard, self._peer = guard, peer
+        self._guard, self._peer, self._is_token = guard, peer, is_token
         self._pending: Future[Identity] | None = None
 
     def step(self, response: bytes) -> bytes:
         """Verifies the password (`Mechanism.step`)."""
         authorization_id, user, password = _fields(response)
         if self._guard and self._pending is None:
-            self._pending = self._guard.submit(user, password, self._peer, lambda: self._checked(user, password))
+            self._pending = self._begun(self._guard, user, password)
         if self._pending is not None and not self._pending.done():
             raise LoginPendingError(self._pending)
         identity = self._pending.result() if self._pending else self._checked(user, password)
@@ -110,6 +118,11 @@ class Plain:
             )
         self.identity = identity
         return b""
+
+    def _begun(self, guard: LoginGuard, user: str, password: str) -> Future[Identity]:
+        if self._is_token(password):
+            return guard.submit_token(password, self._peer, lambda: self._checked(user, password))
+        return guard.submit(user, password, self._peer, lambda: self._checked(user, password))
 
     def _checked(self, user: str, password: str) -> Identity:
         for check in self._checks:

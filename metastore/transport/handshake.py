@@ -133,8 +133,7 @@ class Handshake:
             self.login = pending.done
             return
         except AuthenticationFailedError as error:
-            if self._listener.authenticator:
-                self._listener.authenticator.failed(error, self._peer)
+            self._record(error)
             raise ConnectionRejectedError(str(error), sasl.refusal(str(error))) from error
         self.send(response)
         if exchange.mechanism and exchange.done:
@@ -168,6 +167,7 @@ class Handshake:
         try:
             self._use_certificate()
         except AuthenticationFailedError as error:
+            self._record(error)
             raise http.refusal(401, str(error)) from error
         if listener.tls == REQUIRED and not self.encrypted:
             raise http.refusal(403, listener.refusal(None, encrypted=False))
@@ -197,13 +197,16 @@ class Handshake:
             self._use_certificate()
             self.refusal = self._listener.refusal(self.identity, encrypted=self.encrypted) or None
         except AuthenticationFailedError as error:
-            if self._listener.authenticator:
-                self._listener.authenticator.failed(error, self._peer)
+            self._record(error)
             self.refusal = str(error)
         if self.refusal is None:
             self._reader.limit = self._reader.max_limit
         self.finished = True
         return wire_format
+
+    def _record(self, error: AuthenticationFailedError) -> None:
+        if self._listener.authenticator:
+            self._listener.authenticator.failed(error, self._peer)
 
     def _use_certificate(self) -> None:
         """Takes the user from the client certificate, if the listener accepts this method."""

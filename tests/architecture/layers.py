@@ -14,6 +14,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
             "identity",
             "text_cache",
             "byte_cache",
+            "bounded_fetch",
             "descriptors",
             "server_certificate",
             "structs",

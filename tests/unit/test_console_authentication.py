@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 from starlette.requests import Request
 
+from metastore.context import caller
 from metastore.identity import JWT, KERBEROS, PASSWORD, Identity
 from metastore.web.console.authentication import LOCAL_ONLY, NO_METHOD, ClosedError, ConsoleAuthenticator, local_path
 from metastore.web.console.sessions import Sessions
+from metastore.web.console.site import Site
 
 
-def request(address: str) -> Request:
-    return Request({"type": "http", "server": (address, 9084), "headers": [], "method": "GET", "path": "/"})
+def request(address: str, *headers: tuple[bytes, bytes]) -> Request:
+    scope = {"type": "http", "scheme": "http", "server": (address, 9084), "headers": headers}
+    return Request({**scope, "method": "GET", "path": "/"})
 
 
 def authenticator(*methods: str) -> ConsoleAuthenticator:
@@ -51,6 +57,21 @@ def test_sessions_end_by_age_and_with_their_credential() -> None:
     secret = sessions.begin(Identity("alice", PASSWORD))
     now[0] = 11.0
     assert sessions.find(secret) is None
+
+
+def test_the_groups_of_a_credential_count() -> None:
+    """Grants and denies may name them."""
+    known = Identity("alice", JWT, groups=("contractors",))
+    sessions = Sessions(lambda _: [""], 0.0)
+    by_cookie = ConsoleAuthenticator(None, frozenset({JWT}), sessions)  # type: ignore[arg-type] # not used here
+    cookie = f"metastore-console-9084={sessions.begin(known)}"
+    asked = request("127.0.0.1", (b"cookie", cookie.encode()))
+    site = Site(by_cookie, lambda _: ["staff"], lambda: False, lambda: 0, 1)
+
+    async def groups() -> Any:
+        return await site._run(await by_cookie.visitor(asked), lambda: getattr(caller.get(), "groups", None))
+
+    assert asyncio.run(groups()) == ["staff", "contractors"]
 
 
 @pytest.mark.parametrize("text", ["//evil", "/\\evil", "http://evil", "javascript:x", "", "/\t/evil"])

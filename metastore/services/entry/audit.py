@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from threading import Lock
 from typing import Final
@@ -19,6 +21,9 @@ log = logging.getLogger("metastore.audit")
 _BATCH: Final = 1000
 _MAX_WAITING: Final = 5000  # lines of a worker that are not written yet
 _MAX_NAME: Final = 200  # characters
+_MAX_OBJECT: Final = 640  # characters of an object's name: PostgreSQL indexes texts of up to 2.7 KB
+_MAX_OBJECTS: Final = 1000
+_MAX_DETAIL: Final = 2000  # characters
 
 
 class AuditService:
@@ -37,19 +42,19 @@ class AuditService:
     def write(self, note: AuditNote) -> None:
         """Writes the line of a call that was rejected, or whose transaction did not write it."""
         with self._store.transaction(audited=False) as work:
-            work.audit.write(note)
+            work.audit.write(_storable(note))
 
     def write_later(self, note: AuditNote) -> None:
         """Keeps a line until `write_waiting`, which a timer calls. Drops it if too many lines wait."""
         if len(self._waiting) >= _MAX_WAITING:
             self._dropped += 1
             return
-        self._waiting.append(note)
+        self._waiting.append(_storable(note))
 
     def login_failed(self, user: str | None, peer: str, reason: str) -> None:
         """Keeps the line of a failed login: a thread must not wait for the database on behalf of an unauthenticated
         client. `user`: the claimed name."""
-        name = user[:_MAX_NAME].replace("\0", "") if user else None
+        name = user[:_MAX_NAME] if user else None
         self.write_later(AuditNote("", name, None, peer, "login", [], outcome="refused", detail={"error": reason}))
 
     def write_waiting(self) -> None:
@@ -96,11 +101,28 @@ class AuditService:
                 stream.close()
 
 
+def _storable(note: AuditNote) -> AuditNote:
+    """Returns the note with texts that PostgreSQL can store and index, regardless of the names that the client sent."""
+    return replace(
+        note,
+        user=note.user and one_line(note.user),
+        real_user=note.real_user and one_line(note.real_user),
+        objects=[one_line(name, _MAX_OBJECT)[:_MAX_OBJECT] for name in note.objects[:_MAX_OBJECTS]],
+        detail={name: one_line(value, _MAX_DETAIL) for name, value in note.detail.items()},
+    )
+
+
 class _Line(CallLine):
-    """An audit line as key=value text."""
+    """An audit line as key=value text. A value with blanks is in quotes; the last one, the detail, is not."""
 
     def __str__(self) -> str:
-        return " ".join(f"{name}={'-' if value in (None, '') else value}" for name, value in self.fields.items())
+        return " ".join(f"{name}={self._text(name, value)}" for name, value in self.fields.items())
+
+    @staticmethod
+    def _text(name: str, value: object) -> str:
+        text = "-" if value in (None, "") else str(value)
+        is_plain = name == "detail" or not (text.startswith('"') or " " in text)
+        return text if is_plain else json.dumps(text, ensure_ascii=False)
 
 
 def _fields(line: AuditLine) -> dict[str, str | int | None]:
@@ -115,5 +137,5 @@ def _fields(line: AuditLine) -> dict[str, str | int | None]:
         "method": line.method,
         "objects": one_line(",".join(line.objects)) or None,
         "outcome": line.outcome,
-        "detail": one_line(detail, 2000) or None,
+        "detail": one_line(detail, _MAX_DETAIL) or None,
     }

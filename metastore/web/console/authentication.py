@@ -58,11 +58,12 @@ class ForeignFormError(Exception):
 
 @dataclass(frozen=True)
 class Visitor:
-    """The user who requests a page. `user`: None if clients do not authenticate."""
+    """The user who requests a page. `user`: None if clients do not authenticate. `groups`: those in the credential."""
 
     peer: str
     user: str | None = None
     method: str = ""
+    groups: tuple[str, ...] = ()
 
 
 class ConsoleAuthenticator:
@@ -90,11 +91,12 @@ class ConsoleAuthenticator:
         if authorization:
             identity = await self._authorized(request, authorization)
         else:
-            session = self._sessions.find(request.cookies.get(cookie_name(request), ""))
+            secret = request.cookies.get(cookie_name(request), "")
+            session = await asyncio.to_thread(self._sessions.find, secret)  # it may wait for LDAP
             if session is None:
                 raise LoginRequiredError
             identity = session
-        return Visitor(peer, identity.user, identity.method)
+        return Visitor(peer, identity.user, identity.method, identity.groups)
 
     async def log_in(self, request: Request) -> Response:
         """Checks the login form, begins a session, and redirects to the page that asked for it.

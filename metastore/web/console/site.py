@@ -160,7 +160,8 @@ class Site:
         """Calls a function in a thread. `version`: of all privileges, if it is known."""
 
         def called() -> Any:
-            groups = self._groups(visitor.user) if visitor.user else []
+            looked_up = self._groups(visitor.user) if visitor.user else []
+            groups = [*dict.fromkeys([*looked_up, *visitor.groups])]
             of_visitor = Caller(visitor.peer, visitor.user, groups, visitor.method, privileges_version=version)
             caller.set(of_visitor)
             return function()

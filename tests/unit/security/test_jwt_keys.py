@@ -1,14 +1,19 @@
-"""Tokens without a key id, and the groups in tokens."""
+"""Key sets and their servers, tokens without a key id, and the groups in tokens."""
 
 from __future__ import annotations
 
 import json
+import threading
 import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from metastore.identity import AuthenticationFailedError
+from metastore.security import key_sets
 from metastore.security.jwt import JsonWebTokens
 
 jwt = pytest.importorskip("jwt")
@@ -56,3 +61,97 @@ def test_groups_are_read_from_a_claim(
     claims = {"sub": "alice", "iss": "us", "aud": "metastore", "exp": time.time() + 600} | more
     tokens = JsonWebTokens(str(file), "us", "metastore", "sub", claim)
     assert tokens.identity(jwt.encode(claims, key, algorithm="EdDSA")).groups == groups
+
+
+class KeyServer(ThreadingHTTPServer):
+    """A server of key sets. `body` is its answer, or the address to which it redirects."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.body = b""
+        self.fetched = 0
+        self.may_answer, self.is_asked = threading.Event(), threading.Event()
+        self.may_answer.set()
+        self.url = f"http://127.0.0.1:{self.server_port}/"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: KeyServer
+
+    def do_GET(self) -> None:
+        self.server.fetched += 1
+        self.server.is_asked.set()
+        self.server.may_answer.wait(10)
+        location = self.server.body.decode() if self.server.body.startswith(b"http") and self.path == "/" else ""
+        self.send_response(302 if location else 200)
+        self.send_header("Location", location)
+        self.end_headers()
+        self.wfile.write(self.server.body)
+
+    def log_message(self, *_: object) -> None:
+        """The test's output stays readable."""
+
+
+@pytest.fixture
+def key_server() -> Iterator[KeyServer]:
+    with KeyServer() as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def signing_key() -> Any:
+    return ed25519.Ed25519PrivateKey.generate()
+
+
+def key_set(key: Any) -> bytes:
+    public = jwt.algorithms.OKPAlgorithm.to_jwk(key.public_key(), as_dict=True)
+    return json.dumps({"keys": [{**public, "kid": "1", "alg": "EdDSA"}]}).encode()
+
+
+def token(key: Any, name: str = "1") -> str:
+    claims = {"sub": "alice", "iss": "us", "aud": "metastore", "exp": time.time() + 600}
+    return str(jwt.encode(claims, key, algorithm="EdDSA", headers={"kid": name}))
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>", b"[]", b"[" * 100_000, b'{"keys": []}', b'{"keys": 1}', b" " * 2_000_000, b"\xff", b"redirect"]
+)
+def test_an_answer_that_is_no_key_set_rejects_tokens(
+    key_server: KeyServer, signing_key: Any, monkeypatch: pytest.MonkeyPatch, body: bytes
+) -> None:
+    monkeypatch.setattr(key_sets, "_FETCH_INTERVAL", 0)
+    tokens = JsonWebTokens(key_server.url, "us", "metastore", "sub")
+    key_server.body = f"{key_server.url}other".encode() if body == b"redirect" else body
+    with pytest.raises(AuthenticationFailedError, match="cannot be fetched"):
+        tokens.identity(token(signing_key))
+    key_server.body = key_set(signing_key)
+    assert tokens.identity(token(signing_key)).user == "alice"
+
+
+def test_a_key_server_that_hangs_holds_one_thread(
+    key_server: KeyServer, signing_key: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_sets, "_FETCH_INTERVAL", -1)
+    tokens = JsonWebTokens(key_server.url, "us", "metastore", "sub")
+    key_server.body = key_set(signing_key)
+    assert tokens.identity(token(signing_key)).user == "alice"
+    key_server.may_answer.clear()
+    key_server.is_asked.clear()
+    first = threading.Thread(target=tokens.check, args=("", token(signing_key)))
+    monkeypatch.setattr(key_sets, "_LIFETIME", -1)
+    first.start()
+    assert key_server.is_asked.wait(10)
+    fetched = key_server.fetched
+    for _ in range(3):
+        assert tokens.identity(token(signing_key)).user == "alice"
+        with pytest.raises(AuthenticationFailedError, match="no key set has its key"):
+            tokens.identity(token(signing_key, "invented"))
+    assert key_server.fetched == fetched
+    with monkeypatch.context() as old_keys:
+        old_keys.setattr(key_sets, "_MAX_AGE", -1)
+        with pytest.raises(AuthenticationFailedError, match="cannot be fetched"):
+            tokens.identity(token(signing_key))
+    key_server.may_answer.set()
+    first.join(10)

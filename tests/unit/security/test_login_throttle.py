@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from metastore.errors import UnavailableError
 from metastore.identity import (
+    JWT,
     PASSWORD,
     TOKEN,
     AuthenticationFailedError,
@@ -21,6 +23,7 @@ from metastore.identity import (
 )
 from metastore.security import throttle as throttle_module
 from metastore.security.authenticator import SessionChecks
+from metastore.security.jwt import is_token
 from metastore.security.login_pool import LoginPool
 from metastore.security.passwords import LoginGuard, PasswordFile, Plain
 from metastore.security.throttle import LoginThrottle, ThrottledError, host_of
@@ -192,7 +195,8 @@ def test_too_many_waiting_checks_of_a_user_are_rejected() -> None:
 
 def step(guard: LoginGuard, checks: list[object], response: bytes) -> Identity | None:
     """Runs a login exchange as a connection does."""
-    plain = Plain(checks, encrypted=True, without_tls=False, guard=guard, peer=HERE)  # type: ignore[arg-type] # stubs
+    options: Any = {"encrypted": True, "without_tls": False, "guard": guard, "peer": HERE, "is_token": is_token}
+    plain = Plain(checks, **options)  # type: ignore[arg-type] # stubs
     try:
         plain.step(response)
     except LoginPendingError as pending:
@@ -216,6 +220,35 @@ def test_guesses_are_counted_and_then_not_checked() -> None:
     with pytest.raises(ThrottledError):
         step(guard, [check], b"\0alice\0right")
     assert checked == ["wrong"] * 5
+    assert step(guard, [check], b"\0bob\0right") == Identity("bob", PASSWORD)
+
+
+def test_spellings_of_a_name_count_together() -> None:
+    guard = LoginGuard()
+    for user in ("alice", "Alice", "ALICE", "\uff41lice", "aLiCe"):
+        with pytest.raises(AuthenticationFailedError, match="unknown or the password is wrong"):
+            step(guard, [lambda *_: None], f"\0{user}\0wrong".encode())
+    with pytest.raises(ThrottledError):
+        step(guard, [lambda *_: None], b"\0alicE\0right")
+
+
+def test_tokens_neither_end_a_delay_nor_cause_one() -> None:
+    def check(user: str, password: str) -> Identity | None:
+        if password == "ey.of.mallory":
+            return Identity("mallory", JWT)
+        if is_token(password):
+            raise AuthenticationFailedError("it is malformed", user)
+        return Identity(user, PASSWORD) if password == "right" else None
+
+    guard = LoginGuard()
+    for number in range(5):
+        with pytest.raises(AuthenticationFailedError, match="wrong"):
+            step(guard, [check], b"\0alice\0wrong%d" % number)
+        assert step(guard, [check], b"\0alice\0ey.of.mallory") == Identity("mallory", JWT)
+        with pytest.raises(AuthenticationFailedError, match="malformed"):
+            step(guard, [check], b"\0bob\0ey.%d.x" % number)
+    with pytest.raises(ThrottledError):
+        step(guard, [check], b"\0alice\0right")
     assert step(guard, [check], b"\0bob\0right") == Identity("bob", PASSWORD)
 
 

@@ -84,6 +84,24 @@ def test_changes_and_rejected_calls_are_logged(audited: Application) -> None:
     assert trail(audited)[4].detail == {"rights": "SELECT on sales.orders: user bob"}
 
 
+def test_names_that_cannot_be_stored_do_not_prevent_a_line(
+    audited: Application, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "metastore.audit")
+    assert audited._audit
+    audited._audit.login_failed("b\0b", "10.0.0.1:5", "Unsupported mechanism type A\0\udc80\u202e")
+    audited._audit.login_failed("bob for=root", "10.0.0.1:5", "the password is wrong")
+    long = "".join(map(chr, range(0x4E00, 0x5E00)))  # more than PostgreSQL indexes
+    with pytest.raises(MetastoreError, match="Permission denied"):
+        call(audited, "bob", "grant_role", long, "bob", USER, "bob", USER, False)
+    refused, first, second = trail(audited)
+    assert refused.objects == [f"role {long}"[:640]]
+    assert (first.user_name, first.detail) == (r"b\x00b", {"error": r"Unsupported mechanism type A\x00\xdc80\x202e"})
+    assert second.user_name == "bob for=root"
+    audited._audit.tell()
+    assert ' user="bob for=root" for=- ' in caplog.text
+
+
 def test_grants_are_logged_with_privileges_and_principals(audited: Application) -> None:
     call(audited, "root", "create_role", Role(roleName="analysts"))
     call(audited, "root", "grant_role", "analysts", "bob", USER, "root", USER, False)

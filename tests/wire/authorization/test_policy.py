@@ -274,7 +274,8 @@ def test_calls_are_rejected_while_the_engine_is_down(policy: Policy) -> None:
     engine = PolicyEngine(policy.url, cache_seconds=5, timeout=0.2, clock=lambda: now[0])
     sales = [Resource("hive", "sales")]
     assert engine.rights("bob", ["analysts"], sales) == [frozenset(["SELECT"])]
-    policy.answer = {}
+    answered = threading.Event()
+    policy.on_question = lambda: answered.wait(10)
     now[0] += 4
     assert engine.rights("bob", ["analysts"], sales) == [frozenset(["SELECT"])]  # remembered
     now[0] += 2
@@ -282,9 +283,18 @@ def test_calls_are_rejected_while_the_engine_is_down(policy: Policy) -> None:
         with pytest.raises(UnavailableError):
             engine.rights("bob", ["analysts"], sales)
     assert len(policy.asked) == 2  # it is not asked again at once
-    policy.answer = None
+    answered.set()
     now[0] += 2
     assert engine.rights("bob", ["analysts"], sales) == [frozenset(["SELECT"])]
+
+
+def test_an_invalid_answer_about_one_user_does_not_reject_the_calls_of_others(policy: Policy) -> None:
+    engine = PolicyEngine(policy.url, cache_seconds=5, timeout=5)
+    policy.answer = {}
+    with pytest.raises(UnavailableError, match="no result"):
+        engine.rights("mallory", [], [Resource("hive", "sales")])
+    policy.answer = None
+    assert engine.rights("bob", ["analysts"], [Resource("hive", "sales")]) == [frozenset(["SELECT"])]
 
 
 def test_an_answer_that_never_ends_is_none(policy: Policy) -> None:

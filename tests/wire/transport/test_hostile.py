@@ -39,6 +39,10 @@ DEFECTS = {
     # name: (bytes, log message)
     "noise": (bytes(range(7, 207)), "not Thrift: it begins with"),
     "HTTP": (b"GET /metrics HTTP/1.1\r\nHost: metastore\r\n\r\n", "send Thrift messages with POST"),
+    "HTTP header with many blanks": (  # cubic time would block the process for an hour
+        b"POST /metastore HTTP/1.1\r\na:" + b" " * 16_000 + b"\0\r\n\r\n",
+        "The request head is malformed",
+    ),
     "wrong version": (b"\x82\x3f" + bytes(20), "Bad version"),
     "name of 2 GiB": (b"\x80\x01\x00\x01\x7f\xff\xff\xff", "a method's name of 2147483647 bytes"),
     "name of negative size": (b"\x80\x01\x00\x01\xff\xff\xff\xff", "a method's name of -1 bytes"),
