@@ -3,13 +3,15 @@
     python -m tests.clients.plain_spark thrift://host:port WAREHOUSE
 
 prints the version, and an answer for each line, which runs in a session of its own. `{"statements": [DATABASE,
-FOLDER]}` runs `spark_statements`; `{"queries": [SQL, ...]}` returns the sorted rows of each, or the text of its error.
+FOLDER]}` runs `spark_statements`; `{"capabilities": [DATABASE, FOLDER]}` runs `every_capability` in a session of
+`spark_client`; `{"queries": [SQL, ...]}` returns the sorted rows of each, or the text of its error.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from importlib import import_module
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -57,6 +59,8 @@ def main(uri: str, warehouse: str) -> None:
         asked, session = json.loads(line), spark.newSession()
         if "queries" in asked:
             told: Any = [answer(session, query) for query in asked["queries"]]
+        elif "capabilities" in asked:
+            told = import_module("tests.spark.every_capability").run(uri, *asked["capabilities"])
         else:
             told = spark_statements.run(session, *asked["statements"])
         print(json.dumps(told), flush=True)  # noqa: T201

@@ -8,8 +8,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyspark
 import pytest
 
+from spark_client.jvm import versions
 from tests.clients import dependent, list_bucketed
 from tests.fixtures.json_program import JsonProgram
 from tests.fixtures.real_hive import find_java
@@ -18,6 +20,7 @@ from tests.fixtures.sparks import python_of
 from tests.wire.builders import unique
 
 ROOT = Path(__file__).parents[2]
+OLDEST = f"{versions.TESTED[0]}."
 LAST_JAVA_OF_35 = 21
 # docs/explanation/list-bucketing.md names these settings.
 NOT_CONVERTED = [
@@ -37,10 +40,10 @@ def java_version() -> int:
     return int(match[1])
 
 
-@pytest.fixture(scope="module", params=["4.", "3.5."], ids=["installed", "3.5"])
+@pytest.fixture(scope="module", params=["4.", OLDEST], ids=["installed", "3.5"])
 def plain_spark(request: pytest.FixtureRequest, metastore_server: Server) -> Iterator[JsonProgram]:
     """The installed Spark, and the oldest one, with nothing but the metastore's address."""
-    if (old := request.param == "3.5.") and java_version() > LAST_JAVA_OF_35:
+    if (old := request.param == OLDEST) and java_version() > LAST_JAVA_OF_35:
         pytest.skip(f"Spark 3.5 runs on Java {LAST_JAVA_OF_35} at most, and Java {java_version()} is installed")
     python = python_of("3.5") if old else sys.executable
     arguments = ("-W", "ignore", "-m", "tests.clients.plain_spark", metastore_server.uri, metastore_server.warehouse)
@@ -53,6 +56,14 @@ def test_statements(plain_spark: JsonProgram, tmp_path: Path) -> None:
     told = plain_spark.ask({"statements": [unique("spark"), str(tmp_path)]})
     assert not told["failures"], "\n".join(told["failures"])
     assert told["statements"] >= 100
+
+
+@pytest.mark.skipif(
+    not pyspark.__version__.startswith(versions.TESTED[-1]), reason="make spark-versions runs all tests on each version"
+)
+@pytest.mark.parametrize("plain_spark", [OLDEST], indirect=True, ids=["3.5"])
+def test_every_capability_of_our_client_on_the_oldest(plain_spark: JsonProgram, tmp_path: Path) -> None:
+    assert plain_spark.ask({"capabilities": [unique("oldest"), str(tmp_path)]}) == {}
 
 
 def test_a_dependent_table_is_a_view_of_its_base_partitions(

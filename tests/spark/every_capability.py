@@ -1,14 +1,7 @@
-"""Every capability of the client once, in one session: for a Spark that the other tests do not run on.
-
-    python -m tests.spark.every_capability thrift://host:port DATABASE FOLDER
-
-prints {"version": …, "failures": {capability: error}} as its last line.
-"""
+"""Every capability of the client once, in one session: for a Spark that the other tests do not run on."""
 
 from __future__ import annotations
 
-import json
-import sys
 import traceback
 import warnings
 from collections.abc import Callable
@@ -21,12 +14,11 @@ import spark_client  # noqa: E402
 from spark_client import Session, by_bucket, check_buckets, find_skew, scan_report, skew_join  # noqa: E402
 
 SETTINGS = {
-    "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "2",
-    "spark.buffer.pageSize": "1m",  # otherwise each sort and aggregation of a few rows clears 32 MB
     "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.ui.enabled": "false",
     "spark.sql.scripting.enabled": "true",  # of 4.0, where it is off
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
 }
 SKEWED = "SKEWED BY (x) ON ('a', 'b') STORED AS DIRECTORIES"
 
@@ -223,9 +215,9 @@ CAPABILITIES: tuple[Callable[[Session], None], ...] = (
 )
 
 
-def main(uri: str, database: str, folder: str) -> None:
-    spark = spark_client.session(uri, master="local[2]", warehouse=str(Path(folder) / "warehouse"), conf=SETTINGS)
-    spark.sparkContext.setLogLevel("ERROR")
+def run(uri: str, database: str, folder: str) -> dict[str, str]:
+    """Runs all capabilities in a new session and database. Returns the errors of those that fail."""
+    spark = spark_client.session(uri, conf=SETTINGS)
     spark.sql(f"CREATE DATABASE {database} LOCATION '{Path(folder) / database}'")
     spark.sql(f"USE {database}")
     failures = {}
@@ -235,12 +227,5 @@ def main(uri: str, database: str, folder: str) -> None:
         except Exception as error:  # noqa: BLE001 - each is told of
             at = traceback.extract_tb(error.__traceback__)[1]
             failures[capability.__name__] = f"{at.line} (line {at.lineno}): {type(error).__name__}: {error}"[:1000]
-    version = spark.version
-    spark.sql("USE default")
     spark.sql(f"DROP DATABASE {database} CASCADE")
-    spark.stop()
-    sys.stdout.write("\n" + json.dumps({"version": version, "failures": failures}) + "\n")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    return failures

@@ -1,8 +1,7 @@
-"""Other Sparks than the installed one: every capability once on the oldest, and the messages about the others."""
+"""Messages about other Sparks than the installed one, and the compilation of the capabilities."""
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
@@ -19,29 +18,7 @@ from pyspark.sql import SparkSession
 from spark_client.errors import UnsupportedSparkError
 from spark_client.jvm import versions
 from spark_client.jvm.capabilities import Capabilities
-from tests.clients.test_spark import LAST_JAVA_OF_35, java_version
 from tests.fixtures.server import Server
-from tests.fixtures.sparks import python_of
-from tests.wire.builders import unique
-
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.skipif(
-    not pyspark.__version__.startswith(versions.TESTED[-1]), reason="make spark-versions runs all tests on each version"
-)
-def test_every_capability_on_the_oldest(metastore_server: Server, tmp_path: Path) -> None:
-    if java_version() > LAST_JAVA_OF_35:
-        pytest.skip(f"Spark 3.5 runs on Java {LAST_JAVA_OF_35} at most, and Java {java_version()} is installed")
-    arguments = [metastore_server.uri, unique("oldest"), str(tmp_path)]
-    command = [python_of(versions.TESTED[0]), "-m", "tests.spark.every_capability", *arguments]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr[-4000:]
-    report = json.loads(ran.stdout.splitlines()[-1])
-    assert report["version"].startswith(f"{versions.TESTED[0]}.")
-    assert report["failures"] == {}
 
 
 def test_an_untested_minor_version_logs_one_warning(
