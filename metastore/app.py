@@ -112,7 +112,7 @@ from metastore.services.entry.types import TypeService
 from metastore.services.entry.undrop import UndropService
 from metastore.services.entry.write_ids import WriteIdService
 from metastore.services.entry.writes import WriteService
-from metastore.services.files.journal import Journal
+from metastore.services.files.journal import Journal, ignore_step
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.history import CommitHistory
@@ -162,7 +162,7 @@ class Application:
         self,
         settings: Settings,
         database_url: str,
-        on_step: Callable[[str], object] = lambda _: None,
+        on_step: Callable[[str], object] = ignore_step,
         metrics: WorkerMetrics | None = None,
         registration: Registration | None = None,
         history: CommitHistory | None = None,

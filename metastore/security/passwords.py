@@ -56,7 +56,7 @@ class LoginGuard:
 
         def checked() -> Identity:
             self._throttle.check(user, peer)
-            self._throttle.check_shared(user, peer)
+            has_failed = self._throttle.check_shared(user, peer)
             try:
                 identity = check()
             except AuthenticationUnavailableError:
@@ -64,7 +64,7 @@ class LoginGuard:
             except AuthenticationFailedError:
                 self._throttle.failed(user, peer)
                 raise
-            self._throttle.succeeded(user, peer)
+            self._throttle.succeeded(user, peer, has_failed=has_failed)
             return identity
 
         known = self._throttle.knows(user, peer)

@@ -74,17 +74,21 @@ class LoginThrottle:
         if left > 0:
             raise ThrottledError(f"Too many failed logins of this user; try again in {math.ceil(left)} s", user)
 
-    def check_shared(self, user: str, address: str) -> None:
-        """Raises AuthenticationFailedError while a delay runs that another worker has caused. Blocks."""
+    def check_shared(self, user: str, address: str) -> bool:
+        """Raises AuthenticationFailedError while a delay runs that another worker has caused. Blocks.
+
+        Returns whether the user's logins from this address have failed, which `succeeded` then forgets.
+        """
         if self._shared is None:
-            return
+            return False
         kinds = {_hash(key): key[0] for key in self._keys(user, address)}
-        left = 0.0
+        failures: Mapping[str, tuple[int, float]] = {}
         with _database():
-            for key, (count, age) in self._shared.read(list(kinds)).items():
-                left = max(left, _delay(kinds[key], count) - age)
+            failures = self._shared.read(list(kinds))
+        left = max((_delay(kinds[key], count) - age for key, (count, age) in failures.items()), default=0.0)
         if left > 0:
             raise ThrottledError(f"Too many failed logins of this user; try again in {math.ceil(left)} s", user)
+        return any(kinds[key] == "login" for key in failures)
 
     def failed(self, user: str, address: str) -> None:
         """Records a failed login. Blocks."""
@@ -103,12 +107,12 @@ class LoginThrottle:
             while len(self._failures) > _MAX_ENTRIES:
                 self._failures.popitem(last=False)
 
-    def succeeded(self, user: str, address: str) -> None:
-        """Records a login. Ends the delay of its user at this address. Blocks."""
+    def succeeded(self, user: str, address: str, *, has_failed: bool = False) -> None:
+        """Records a login. Ends the delay of its user at this address. Blocks. `has_failed`: of `check_shared`."""
         host = host_of(address)
-        with _database():
-            if self._shared is not None and self._shared.read([key := _hash(("login", user, host))]):
-                self._shared.delete(key)
+        if self._shared is not None and has_failed:
+            with _database():
+                self._shared.delete(_hash(("login", user, host)))
         with self._lock:
             self._failures.pop(("login", user, host), None)
             self._succeeded[user, host] = None

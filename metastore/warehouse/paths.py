@@ -135,6 +135,11 @@ def is_below(location: str, ancestor: str) -> bool:
     return file_system == other_file_system and path != other_path and path.startswith(other_path.rstrip("/") + "/")
 
 
+def outside(locations: Iterable[str], ancestor: str) -> list[str]:
+    """Returns the locations that are not below `ancestor`."""
+    return [location for location in locations if not is_below(location, ancestor)]
+
+
 def is_within(location: str, ancestor: str) -> bool:
     """Returns whether `location` is `ancestor`, or below it."""
     return same(location, ancestor) or is_below(location, ancestor)

@@ -10,8 +10,10 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 
 def follow_rename(work: UnitOfWork, old: Table, new: Table) -> None:
     """Moves write ids, writes, compactions and locks of a renamed transactional table to its new name."""
+    if not is_true(old.parameters, "transactional"):
+        return
     before, after = TableName.of(old), TableName.of(new)
-    if before == after or not is_true(old.parameters, "transactional"):
+    if before == after:
         return
     forget_table(work, after)
     for repository in (work.write_ids, work.transaction_writes, work.compactions, work.locks):

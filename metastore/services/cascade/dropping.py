@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from metastore.context import caller
@@ -40,17 +41,19 @@ class Retention:
         *,
         purge: bool = False,
         partitions: int = 0,
+        hidden: Sequence[int] = (),
     ) -> int | None:
         """Registers a drop of a kind of `repositories.drops`. Returns its id, or None if it cannot be undropped.
 
-        `table`: the table that stays, if only its partitions or its rows are dropped.
+        `table`: the table that stays, if only its partitions or its rows are dropped. `hidden`: ids of the tables that
+        are dropped; if the drop can be undone, they are hidden.
         """
         if purge or not self._period or (table and auto_purged(table.encoded.decode())):
             return None
         client = caller.get()
         by = (client.user, client.peer) if client else (None, None)
         table_id = table.ref.id if table else None
-        return work.drops.begin(kind, name, self._period, by, table_id=table_id, partitions=partitions)
+        return work.drops.begin(kind, name, self._period, by, table_id=table_id, partitions=partitions, hidden=hidden)
 
 
 class ChangingService(FileService):
@@ -79,7 +82,8 @@ class ChangingService(FileService):
         Raises InvalidOperationError for a protected table, or one that a materialized view or dependent table uses;
         InvalidInputError for a table that holds an index.
         """
-        purge = purge or auto_purged(stored.encoded.decode())
+        table = stored.encoded.decode()
+        purge = purge or auto_purged(table)
         operations: list[int] = []
         indexes: list[IndexRef] = []
         dependents: list[StoredTable] = []
@@ -92,27 +96,26 @@ class ChangingService(FileService):
             check_no_index(held)
         for holder in work.tables.find_ids([index.held_in_id for index in indexes if index not in held], lock=True):
             operations += self._drop_with_files(work, holder, cascade=cascade, purge=purge, with_its_index=True)
-        locations = data_of(work, stored) if delete_data else []
-        drop_id = self._retention.begin(work, TABLE, stored.ref.name, purge=purge)
-        for dropped in [*dependents, stored]:
-            table = dropped.encoded.decode()
-            check_unprotected(table)
-            drop_table(work, dropped, drop_id)
-            work.record(table_events.drop_table(table_text(table)))
+        locations = data_of(work, stored.ref, table) if delete_data else []
+        dropped = {one.ref.id: one.encoded.decode() for one in dependents} | {stored.ref.id: table}
+        for struct in dropped.values():
+            check_unprotected(struct)
+        drop_id = self._retention.begin(work, TABLE, stored.ref.name, purge=purge, hidden=list(dropped))
+        for table_id, struct in dropped.items():
+            drop_rows(work, table_id, struct, drop_id)
+            work.record(table_events.drop_table(table_text(struct)))
         work.record(*(events.drop_index(index.table, index.name, index.held_in.name) for index in held))
         return [*operations, *plan_removal(work, self._warehouse, locations, drop_id=drop_id)]
 
 
-def drop_table(work: UnitOfWork, stored: StoredTable, drop_id: int | None) -> None:
-    """Drops a table permanently (None), or hides it so that it can be undropped with this drop."""
-    table = stored.encoded.decode()
+def drop_rows(work: UnitOfWork, table_id: int, table: Table, drop_id: int | None) -> None:
+    """Deletes a table that cannot be undropped (None). Of a hidden table, hides the rows stored by its name."""
     if drop_id is None:
-        work.drops.forget_dependents(stored.ref.id)
-        work.tables.delete(stored.ref.id)
+        work.drops.forget_dependents(table_id)
+        work.tables.delete(table_id)
         forget_dropped(work, table)
-        return
-    work.drops.hide_table(drop_id, stored.ref.id)
-    follow_rename(work, table, _hidden(table, stored.ref.id))
+    else:
+        follow_rename(work, table, _hidden(table, table_id))
 
 
 def restore_by_name(work: UnitOfWork, stored: StoredTable) -> None:

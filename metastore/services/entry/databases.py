@@ -17,7 +17,7 @@ from metastore.errors import (
 )
 from metastore.services.cascade.acid_tables import forget_dropped_database
 from metastore.services.cascade.dependencies import rewrite
-from metastore.services.cascade.dropping import ChangingService, drop_table
+from metastore.services.cascade.dropping import ChangingService, drop_rows
 from metastore.services.files.planning import plan_removal
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database, is_client_default
 from metastore.services.rules.events import database_text, table_text
@@ -134,18 +134,21 @@ class DatabaseService(ChangingService):
         tables = work.tables.find_ids(work.tables.ids(name), lock=True)
         tables.sort(key=lambda table: table.ref.name)
         _check_droppable(work, name, stored, tables, cascade=cascade)
-        drop_id = self._retention.begin(work, DATABASE, name.table(""))
+        structs = {table.ref.id: table.encoded.decode() for table in tables}
         purged: list[str] = []  # locations that are deleted at once
         removed: list[str] = []  # locations that an undrop can restore
         kept: list[str] = []  # locations whose files stay
         purged_ids = _purged_ids(work, tables)
         for table in tables:
-            purge = table.ref.id in purged_ids
-            check_unprotected(table.encoded.decode())
-            data = data_of(work, table) if delete_data else []
-            (purged if purge else removed).extend(data)
+            struct = structs[table.ref.id]
+            check_unprotected(struct)
+            data = data_of(work, table.ref, struct) if delete_data else []
+            (purged if table.ref.id in purged_ids else removed).extend(data)
             kept += [] if data else locations_of_table(work, table)
-            drop_table(work, table, None if purge else drop_id)
+        hidden = [number for number in structs if number not in purged_ids]
+        drop_id = self._retention.begin(work, DATABASE, name.table(""), hidden=hidden)
+        for number, struct in structs.items():
+            drop_rows(work, number, struct, None if number in purged_ids else drop_id)
         if drop_id is not None:
             work.drops.keep_database(drop_id, stored.id)
         work.functions.delete_of(stored.id)
@@ -157,7 +160,7 @@ class DatabaseService(ChangingService):
         roots = self._warehouse.roots
         operations = plan_removal(work, self._warehouse, spared(roots, purged, kept))
         operations += plan_removal(work, self._warehouse, spared(roots, removed, kept), drop_id=drop_id)
-        work.record(*[table_events.drop_table(table_text(table.encoded.decode())) for table in tables])
+        work.record(*[table_events.drop_table(table_text(struct)) for struct in structs.values()])
         work.record(events.drop_database(database_text(database)))
         return operations
 

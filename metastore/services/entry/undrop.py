@@ -197,7 +197,7 @@ class UndropService(FileService):
             )
         tables = self._show(work, drop, ids, database.id, table_id, name)
         stored = next(table for table in tables if table.ref.id == table_id)
-        locations = data_of(work, stored)
+        locations = data_of(work, stored.ref, stored.encoded.decode())
         moves: list[Move] = []
         if locations and paths.canonical(locations[0]) not in work.file_operations.original_locations(drop.id):
             # The table was dropped without its data, which is still where it was.

@@ -56,6 +56,10 @@ _PERMANENT: Final = (InvalidInputError, InvalidOperationError)
 """Errors that a retry cannot change. All other errors come from a file system, or are timeouts, and are retried."""
 
 
+def ignore_step(_step: str) -> None:
+    """Does nothing after a step: tests pass functions that stop there."""
+
+
 class NewDirectories:
     """Directories that a call makes before its transaction. `created` lists those that did not exist before."""
 
@@ -83,7 +87,7 @@ class NewDirectories:
 class Journal:
     """Carries out planned operations, including those of dead servers."""
 
-    def __init__(self, store: Store, warehouse: Warehouse, on_step: Callable[[str], object] = lambda _: None) -> None:
+    def __init__(self, store: Store, warehouse: Warehouse, on_step: Callable[[str], object] = ignore_step) -> None:
         """`on_step` receives the name of each finished step; tests stop there."""
         self.store = store
         self.warehouse = warehouse
@@ -238,19 +242,22 @@ class Journal:
     def _claim(self, work: UnitOfWork, ids: Sequence[int], *, planned_here: bool) -> list[FileOperation]:
         """Claims operations for this process.
 
-        Removals of locations that are used again, or of roots, are dropped, as is every operation on borrowed files
-        (but files that go back from the trash).
+        Removals of locations that are used again, or of roots, are dropped. So are operations on files that were
+        borrowed since the plan, unless they go back from the trash.
         """
         claimed = work.file_operations.claim(ids, own=planned_here)
-        owned_by_source = borrowed(work, [text for one in claimed for text in (one.location, one.target) if text])
+        owned_by_source: set[str] = set()
+        if not planned_here:  # the plan has just checked it
+            owned_by_source = borrowed(work, [text for one in claimed for text in (one.location, one.target) if text])
         removals = [
             operation
             for operation in claimed
             if operation.kind == "remove" and operation.reason != TRUNCATED and not operation.origin
         ]
-        deletable = self.warehouse.roots.deletable(operation.location for operation in removals)
+        locations = [operation.location for operation in removals]
+        deletable = self.warehouse.roots.deletable(locations)
         # The catalog may know a location by the path that a symbolic link leads to.
-        resolved = self.warehouse.roots.canonical([operation.location for operation in removals])
+        resolved = self.warehouse.roots.canonical(locations)
         usage = work.locations.referred([*resolved, *resolved.values()])
         kept = [
             one
@@ -319,9 +326,8 @@ class Journal:
             lookups = (work.locations.referred, work.locations.written, work.file_operations.being_made)
             retired = [text for text, use in work.locations.retired(locations).items() if use.itself]
             used = {*retired, *(text for lookup in lookups for text in lookup(locations))}
-            return work.file_operations.schedule(
-                [NewOperation("remove", text, UNDONE) for text in locations if text not in used]
-            )
+            unused = without_borrowed(work, [text for text in locations if text not in used])
+            return work.file_operations.schedule([NewOperation("remove", text, UNDONE) for text in unused])
 
         try:
             with self.store.read() as work:

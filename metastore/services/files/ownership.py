@@ -1,8 +1,8 @@
 """Ownership of files: databases that were imported and not switched yet are borrowed from their source.
 
 The source's server, and the engines that use it, still work with those files. So nothing here creates, moves or deletes
-anything at a borrowed location. Every plan of file operations, and the journal before it carries one out, asks
-`borrowed`.
+anything at a borrowed location. Every plan of file operations asks `borrowed`, and the journal asks again before it
+continues operations that another call has planned.
 
 A location belongs to the source if an object of the source has or contains it (`Imports.borrow`), unless a database of
 this server inside that object contains it: `default` of the source may contain the warehouse of this server. A

@@ -8,7 +8,7 @@ from metastore.domain.names import PROTECTED
 from metastore.errors import InvalidOperationError
 from metastore.services.rules.locations import is_managed, locations_of
 from metastore.services.rules.tables import is_true, is_view
-from metastore.storage.references import StoredTable
+from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
@@ -18,13 +18,12 @@ _PURGE = "ifPurge"  # Hive's property of a call's context
 _AUTO_PURGE = "auto.purge"  # and of a table
 
 
-def data_of(work: UnitOfWork, table: StoredTable) -> list[str]:
+def data_of(work: UnitOfWork, ref: TableRef, table: Table) -> list[str]:
     """Returns the directories that are removed with a table; none of an external one without external.table.purge."""
-    struct = table.encoded.decode()
-    if not owns_data(struct):
+    if not owns_data(table):
         return []
-    own = paths.without_version(struct.sd.location)
-    return [own, *(text for text in locations_of_table(work, table)[1:] if not paths.is_below(text, own))]
+    own = paths.without_version(table.sd.location)
+    return [own, *paths.outside(paths.absolute(work.partitions.locations(ref)), own)]
 
 
 def owns_data(table: Table) -> bool:

@@ -95,7 +95,7 @@ def check_columns(columns: Sequence[FieldSchema]) -> None:
 
 def check_names(columns: Sequence[FieldSchema]) -> None:
     """Converts names to lower case. Raises InvalidObjectError for a bad or duplicate name."""
-    names = folded_column_names(column.name for column in columns)
+    names = folded_column_names([column.name for column in columns])
     for column, name in zip(columns, names, strict=True):
         column.name = name
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from metastore.domain.names import DatabaseName
-from metastore.storage.postgres.arrays import array_literal
+from metastore.storage.postgres.arrays import array_literal, array_literals
 from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import Prepared, run
 from metastore.storage.queries.repository import Repository
@@ -287,12 +287,9 @@ class Imports(Repository):
         """Adds locations, canonical, with the database that they belong to at the source."""
         if not locations:
             return
-        arrays = {
-            "catalogs": array_literal([name.catalog for name, _ in locations]),
-            "databases": array_literal([name.name for name, _ in locations]),
-            "locations": array_literal([location for _, location in locations]),
-        }
-        run(self._connection, _BORROW, id=number, **arrays)
+        columns = zip(*((name.catalog, name.name, location) for name, location in locations), strict=True)
+        catalogs, names, texts = array_literals(columns)
+        run(self._connection, _BORROW, id=number, catalogs=catalogs, databases=names, locations=texts)
 
     def borrowed(self, above: Mapping[str, Sequence[str]]) -> dict[str, Borrowing]:
         """Returns the relation of locations to borrowed ones, for locations that have one.
@@ -300,12 +297,8 @@ class Imports(Repository):
         `above`: the canonical locations, each with itself and all directories above it.
         """
         pairs = [(location, text) for location, texts in above.items() for text in texts]
-        arrays = {
-            "locations": array_literal([location for location, _ in pairs]),
-            "aboves": array_literal([text for _, text in pairs]),
-            "distinct": array_literal(list(above)),
-        }
-        rows = _FIND.rows(self._connection, **arrays)
+        locations, aboves, distinct = array_literals([*zip(*pairs, strict=True), list(above)])
+        rows = _FIND.rows(self._connection, locations=locations, aboves=aboves, distinct=distinct)
         return {location: Borrowing(nearest, below) for location, nearest, below in rows}
 
     def own_database_locations(self) -> list[str]:

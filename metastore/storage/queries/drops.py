@@ -42,19 +42,27 @@ FIND = text(f"""
 LOCK_EXPIRED = text("SELECT id FROM drops WHERE kept_until <= now() ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED")
 LOCK = text("SELECT id FROM drops WHERE id = :id AND kept_until > now() FOR UPDATE")
 
-# All queries find a table through its database. Open writes are aborted; their files are removed once the table is
-# restored or purged.
-HIDE = Prepared(
-    "hide_table",
+# All queries find a table through its database, so a table without one is hidden. Open writes are aborted; their files
+# are removed once the table is restored or purged.
+BEGIN = Prepared(
+    "begin_drop",
     text("""
-        WITH kept AS (
+        WITH begun AS (
+            INSERT INTO drops
+                (kind, catalog, database, name, table_id, partitions, dropped_at, kept_until, dropped_by, dropped_from)
+            VALUES (:kind, :catalog, :database, :name, :table_id, :partitions, now(), now() + cast(:period AS interval),
+                :by, :from)
+            RETURNING id
+        ), kept AS (
             INSERT INTO dropped_tables (table_id, drop_id, database_id)
-            SELECT id, :drop_id, database_id FROM tables WHERE id = :table_id
+            SELECT tables.id, begun.id, database_id FROM tables, begun WHERE tables.id = ANY (cast(:hidden AS bigint[]))
         ), ended AS (
             UPDATE open_writes SET aborted_at = now(), lease_ends_at = now()
-            WHERE table_id = :table_id AND aborted_at IS NULL
+            WHERE table_id = ANY (cast(:hidden AS bigint[])) AND aborted_at IS NULL
+        ), hidden AS (
+            UPDATE tables SET database_id = NULL WHERE id = ANY (cast(:hidden AS bigint[]))
         )
-        UPDATE tables SET database_id = NULL WHERE id = :table_id
+        SELECT id FROM begun
     """),
 )
 FORGET_DEPENDENTS = (

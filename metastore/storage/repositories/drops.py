@@ -61,11 +61,16 @@ class Drops(Repository):
         *,
         table_id: int | None = None,
         partitions: int = 0,
+        hidden: Sequence[int] = (),
     ) -> int:
-        """Registers a drop by this user from this address (`caller`), and returns its id. `period`: the retention."""
+        """Registers a drop by this user from this address (`caller`), and returns its id. `period`: the retention.
+
+        `hidden`: ids of the tables that it drops. Their rows and everything that belongs to them stay, but without a
+        database no query finds them. Their open writes are aborted.
+        """
         values = {"kind": kind, "catalog": name.catalog, "database": name.database, "name": name.name}
         details = {"table_id": table_id, "partitions": partitions, "period": period, "by": caller[0], "from": caller[1]}
-        number: int = statements.BEGIN.rows(self._connection, **values, **details)[0][0]
+        number: int = statements.BEGIN.rows(self._connection, **values, **details, hidden=list(hidden))[0][0]
         return number
 
     def find(
@@ -119,13 +124,6 @@ class Drops(Repository):
         """
         for statement in statements.PURGE:
             self._connection.execute(statement, {"id": drop_id})
-
-    def hide_table(self, drop_id: int, table_id: int) -> None:
-        """Drops a table: its row and everything that belongs to it stay, but without a database no query finds it.
-
-        Open writes of the table are aborted.
-        """
-        statements.HIDE.rows(self._connection, drop_id=drop_id, table_id=table_id)
 
     def forget_dependents(self, table_id: int) -> None:
         """Deletes dependencies of dropped tables on a table that is dropped without retention (2 statements)."""

@@ -6,12 +6,20 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from sqlalchemy import delete, func, select, text
+from sqlalchemy import delete, text
 
-from metastore.storage.postgres.clock import ago, now
+from metastore.storage.postgres.clock import ago
+from metastore.storage.postgres.driver import Prepared
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.access import failed_logins
 
+_READ = Prepared(
+    "failed_logins",
+    text("""
+        SELECT key, count, extract(epoch FROM clock_timestamp() - last_at)::float8
+        FROM failed_logins WHERE key = ANY (cast(:keys AS text[]))
+    """),
+)
 # By ascending key, so that two transactions do not deadlock.
 _ADD = text("""
     INSERT INTO failed_logins AS known (key, count, last_at)
@@ -32,9 +40,7 @@ class FailedLogins(Repository):
 
     def read(self, keys: Sequence[str]) -> dict[str, FailedLogin]:
         """Returns the failures by key."""
-        age = func.extract("epoch", now() - failed_logins.c.last_at)
-        query = select(failed_logins.c.key, failed_logins.c.count, age).where(failed_logins.c.key.in_(list(keys)))
-        return {key: FailedLogin(count, float(seconds)) for key, count, seconds in self._connection.execute(query)}
+        return {key: FailedLogin(*failed) for key, *failed in _READ.rows(self._connection, keys=list(keys))}
 
     def add(self, keys: Sequence[str]) -> None:
         """Counts one failure for each key."""

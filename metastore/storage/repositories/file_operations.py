@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 from sqlalchemy import delete, func, select, text
 
 from metastore.storage.postgres import clock
-from metastore.storage.postgres.arrays import array_literal, is_among, number_array_literal
+from metastore.storage.postgres.arrays import array_literal, array_literals, is_among, number_array_literal
 from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import run
 from metastore.storage.queries import file_operations as statements
@@ -126,13 +126,14 @@ class FileOperations(Repository):
         """
         if not new:
             return []
-        arrays = {
-            "kinds": array_literal([operation.kind for operation in new]),
-            "locations": array_literal([operation.location for operation in new]),
-            "targets": array_literal([operation.target for operation in new]),
-            "places": array_literal([_SEPARATOR.join(operation.paths) for operation in new]),
-            "reasons": array_literal([operation.reason for operation in new]),
+        columns: dict[str, list[str | None]] = {
+            "kinds": [operation.kind for operation in new],
+            "locations": [operation.location for operation in new],
+            "targets": [operation.target for operation in new],
+            "places": [_SEPARATOR.join(operation.paths) for operation in new],
+            "reasons": [operation.reason for operation in new],
         }
+        arrays = dict(zip(columns, array_literals(columns.values()), strict=True))
         values = {"table_id": table_id, "root": root, "lease": clock.LEASE, "drop_id": drop_id}
         statement = statements.SCHEDULE
         if absorb_replaced:

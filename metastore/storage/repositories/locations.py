@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import text
 
-from metastore.storage.postgres.arrays import array_literal, number_array_literal
+from metastore.storage.postgres.arrays import array_literals, number_array_literal
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.base import INDEXED_LENGTH
@@ -112,7 +112,7 @@ class Locations(Repository):
     def _read(self, query: Prepared, pairs: Sequence[tuple[str, str]], **values: Any) -> dict[str, Use]:
         if not pairs:
             return {}
-        locations, spellings = (array_literal(texts) for texts in zip(*pairs, strict=True))
+        locations, spellings = array_literals(zip(*pairs, strict=True))
         rows = query.rows(self._connection, locations=locations, spellings=spellings, **values)
         return {location: Use(itself, below) for location, itself, below in rows if itself or below}
 

@@ -213,8 +213,8 @@ class PartitionsWrite(Repository):
         sizes = [len(head) for head in encoded]
         columns: dict[str, Sequence[str | None]] = {
             "name": [partition.name for partition in named],
-            "values": array_literals(row.values for row in rows),
-            "keys": array_literals(row.keys for row in rows),
+            "values": array_literals([row.values for row in rows]),
+            "keys": array_literals([row.keys for row in rows]),
             "location": [row.location for row in rows],
             "id": [None if partition.id is None else str(partition.id) for partition in named],
             "create_time": [str(row.create_time) for row in rows],

@@ -88,10 +88,18 @@ def test_a_guesser_gets_no_more_guesses_from_several_workers() -> None:
     for worker in workers:
         with pytest.raises(ThrottledError):
             worker.check_shared("alice", HERE)
-        worker.check_shared("bob", HERE)
-        worker.check_shared("alice", ELSEWHERE)
-    workers[3].succeeded("alice", HERE)
-    workers[0].check_shared("alice", HERE)
+        assert not worker.check_shared("bob", HERE)
+        assert not worker.check_shared("alice", ELSEWHERE)
+
+
+def test_a_login_ends_the_delay_on_all_workers() -> None:
+    shared = Shared()
+    workers = [LoginThrottle(Clock(), shared) for _ in range(2)]
+    fails(workers[0], 4)
+    has_failed = workers[1].check_shared("alice", HERE)
+    assert has_failed
+    workers[1].succeeded("alice", HERE, has_failed=has_failed)
+    assert not workers[0].check_shared("alice", HERE)
     assert not any("alice" in key for key in shared.counts)
 
 
