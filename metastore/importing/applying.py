@@ -106,7 +106,7 @@ def _prepared_partitions(target: Target, partitions: Sequence[SourcePartition]) 
         if (table := target.tables.get(name)) is None:
             continue
         new = [NewPartition(one.name, one.partition, one.shape.descriptor, one.parameters) for one in some]
-        database = DatabaseName(name.catalog, name.database)
+        database = name.parent
         locations = [(database, text) for text in _outside(table.location, some)]
         tables.append((partition_texts(table.id, table.kinds, new), locations))
         troubles += _odd_names(table.keys, some)

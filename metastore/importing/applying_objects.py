@@ -107,7 +107,7 @@ def privileges(work: UnitOfWork, target: Target, batch: Sequence[HiveObjectPrivi
     for one in batch:
         ref = one.hiveObject
         name = TableName(ref.catName or "", ref.dbName or "", ref.objectName or "")
-        database = target.databases.get(DatabaseName(name.catalog, name.database)) if ref.dbName else None
+        database = target.databases.get(name.parent) if ref.dbName else None
         table = target.tables.get(name) if ref.objectName else None
         if (ref.dbName and database is None) or (ref.objectName and table is None):
             target.report(SKIPPED, name if ref.objectName else name.database, f"a privilege of {one.principalName}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.names import TableName
 from metastore.importing.sources.objects import SourcePartition, SourceStatistics, Stage
 from metastore.importing.target import Target
 from metastore.storage.importing.bulk_changes import ComparedPartition, Outdated
@@ -93,7 +93,7 @@ class Contents:
             named = NamedPartition(one.name, one.partition, number, one.shape.descriptor)
             by_table.setdefault(one.table, []).append(named)
             if one.partition.sd.location:
-                locations.append((DatabaseName(one.table.catalog, one.table.database), one.partition.sd.location))
+                locations.append((one.table.parent, one.partition.sd.location))
         for name, some in by_table.items():
             if reference := self._work.tables.reference(name):
                 self._work.partitions_write.update(reference, sorted(some, key=lambda one: one.name))

@@ -54,7 +54,7 @@ class ReadAhead:
 
     def is_listed(self, name: TableName) -> bool:
         """Returns whether the source lists a table. It may list a table that it cannot read."""
-        database = DatabaseName(name.catalog, name.database)
+        database = name.parent
         if database not in self._listings:
             self._listings[database] = Future()
             self._listings[database].set_result(self._source.table_names(database))

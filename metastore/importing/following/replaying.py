@@ -48,7 +48,7 @@ class Replay:
         """Applies changes. Raises UnavailableError if the source does not answer; the caller must then roll back."""
         for name in sorted(changes.databases, key=str):
             self._apply_database(name, changes)
-        tables = sorted((name for name in changes.names if _database(name) in self._followed), key=str)
+        tables = sorted((name for name in changes.names if name.parent in self._followed), key=str)
         for start in range(0, len(tables), _TABLES):
             self._apply_tables(tables[start : start + _TABLES], changes)
 
@@ -59,14 +59,14 @@ class Replay:
         missing = [name for name in self._target.tables if name not in theirs]
         contents = Contents(self._work, self._target, self._store)
         with ReadAhead(self._source) as reads:
-            reads.begin_listing({_database(name) for name in missing})
+            reads.begin_listing({name.parent for name in missing})
             _begin_reading(reads, theirs, changes)
             new = self._store_tables(theirs, differs)
             for name in sorted(theirs.keys() & self._target.tables.keys(), key=str):
                 try:
                     self._collect(contents, reads, name, changes, is_new=name in new)
                 except UnsupportedCallError as error:
-                    self._source.table_names(_database(name))  # raises UnavailableError if the source is broken
+                    self._source.table_names(name.parent)  # raises UnavailableError if the source is broken
                     self._report(UNREADABLE, name, f"it was not changed: {error}")
             contents.flush()
             unreadable = [name for name in missing if reads.is_listed(name)]
@@ -79,7 +79,7 @@ class Replay:
         replaced, new = [], []
         for name, table in theirs.items():
             known = self._target.tables.get(name)
-            if known is None and _database(name) in self._target.databases:
+            if known is None and name.parent in self._target.databases:
                 new.append(table)
             elif known and name in differs:
                 if known.keys == tuple(key.name for key in table.partitionKeys) and known.kinds == _kinds(table):
@@ -101,7 +101,7 @@ class Replay:
     def _load(self, names: Sequence[TableName]) -> None:
         """Reads the databases and tables that changes name."""
         self._target.databases = {}
-        databases = {_database(name) for name in names}
+        databases = {name.parent for name in names}
         for name, number in self._work.bulk_load.database_ids(databases).items():
             stored = self._work.databases.find(name)
             if stored:
@@ -148,10 +148,10 @@ class Replay:
     def _update_table(self, name: TableName, known: LoadedTable, table: Table) -> None:
         """Stores the own fields of a table whose keys are the same."""
         rewritten = self._target.rewriting.rewrite(table)
-        database = self._target.databases[_database(name)]
+        database = self._target.databases[name.parent]
         self._work.tables.update(known.id, database.id, rewritten)
         texts = [rewritten.sd.location, *rewritten.sd.skewedInfo.skewedColValueLocationMaps.values()]
-        self._target.borrow(self._work, [(_database(name), text) for text in texts if text])
+        self._target.borrow(self._work, [(name.parent, text) for text in texts if text])
         self._target.tables[name] = known._replace(location=rewritten.sd.location)
 
     def _collect(
@@ -214,7 +214,3 @@ def _named(keys: Sequence[str], chosen: Iterable[Key]) -> list[str]:
 
 def _kinds(table: Table) -> tuple[KeyKind, ...]:
     return tuple(kind_of(key.type) for key in table.partitionKeys)
-
-
-def _database(name: TableName) -> DatabaseName:
-    return DatabaseName(name.catalog, name.database)

@@ -48,7 +48,7 @@ class SourceWriter:
         for name in sorted(changes.databases & set(owned), key=str):
             self._attempt(name, lambda name=name: self._apply_database(name, changes))  # type: ignore[misc]
         for table in sorted(changes.names, key=str):
-            if DatabaseName(table.catalog, table.database) in owned:
+            if table.parent in owned:
                 pointers = commits.get(table, ())
                 self._attempt(table, lambda table=table, pointers=pointers: self._apply_table(table, changes, pointers))  # type: ignore[misc]
         if changes.has_others:
@@ -85,7 +85,7 @@ class SourceWriter:
 
     def _apply_table(self, name: TableName, changes: Changes, commits: Collection[str]) -> None:
         ours, theirs = self._ours.table(name), self._theirs.table(name)
-        text, database = in_catalog(name.catalog, name.database), DatabaseName(name.catalog, name.database)
+        text, database = in_catalog(name.catalog, name.database), name.parent
         if ours is None:
             if theirs is not None and name.name not in self._ours.table_names(database):
                 self._calls.call("drop_table_with_environment_context", text, name.name, False, EnvironmentContext({}))  # noqa: FBT003

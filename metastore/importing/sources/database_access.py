@@ -228,7 +228,7 @@ class TransactionReader:
             ids = [row[0] for row in self._connection.rows(query, "transactional", "true")]
             known = self._tables.known
             marks = {known[number].name: last for number in ids if number in known}
-        return {name: last for name, last in marks.items() if selection.has(DatabaseName(name.catalog, name.database))}
+        return {name: last for name, last in marks.items() if selection.has(name.parent)}
 
     def _written(self, selection: Selection) -> dict[int, list[tuple[TableName, int]]]:
         """Returns the write ids of transactions, by transaction."""
@@ -247,7 +247,7 @@ class TransactionReader:
         written: dict[int, list[tuple[TableName, int]]] = {}
         for transaction, database, table, write_id in self._connection.rows(query):
             name = _of_default_catalog(database, table)
-            if selection.has(DatabaseName(name.catalog, name.database)):
+            if selection.has(name.parent):
                 written.setdefault(transaction, []).append((name, write_id))
         return written
 

@@ -91,7 +91,7 @@ class ObjectReader:
                 batch.troubles.append(Trouble(ORPHAN, name, "the constraint has no table and is not imported"))
                 continue
             table = self._tables.known[owner].name
-            if selection.has(DatabaseName(table.catalog, table.database)):
+            if selection.has(table.parent):
                 struct = self._constraint(row, table, self._tables.known[parent].name)
                 of_parent = self._tables.known[parent].name if kind == _FOREIGN else None
                 batch.objects.append(SourceConstraint(table, position, struct, of_parent))
@@ -174,7 +174,7 @@ class ObjectReader:
                 batch.troubles.append(Trouble(ORPHAN, name, "the index has no table and is not imported"))
                 continue
             table = known[table_id].name
-            if selection.has(DatabaseName(table.catalog, table.database)):
+            if selection.has(table.parent):
                 batch.objects.append(
                     Index(
                         indexName=name.lower(),

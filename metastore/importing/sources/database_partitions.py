@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from metastore.domain.names import TableName
 from metastore.importing.sources.connections import SourceConnection, as_list, as_map, chosen
-from metastore.importing.sources.database_tables import ORPHAN, TableReader, database_of, int32
+from metastore.importing.sources.database_tables import ORPHAN, TableReader, int32
 from metastore.importing.sources.objects import Batch, Selection, SourcePartition, Trouble
 from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
 from metastore.storage.importing.bulk_load import Totals
@@ -33,7 +33,7 @@ class PartitionReader:
         last = int(after or -1)
         condition, only = 'p."PART_ID" > %s', tuple[Any, ...]()
         if selection.databases is not None:
-            wanted = [table.id for table in self._tables.known.values() if selection.has(database_of(table.name))]
+            wanted = [table.id for table in self._tables.known.values() if selection.has(table.name.parent)]
             if not wanted:
                 return
             condition, only = f'{condition} AND p."TBL_ID" IN %s', (tuple(wanted),)
@@ -88,7 +88,7 @@ class PartitionReader:
         return {
             known[number].name: Totals(count, int(created or 0), int(ddl or 0))
             for number, count, created, ddl in rows
-            if self._tables.is_reachable(number) and selection.has(database_of(known[number].name))
+            if self._tables.is_reachable(number) and selection.has(known[number].name.parent)
         }
 
     def _rows(self, condition: str, *values: Any) -> list[tuple[Any, ...]]:

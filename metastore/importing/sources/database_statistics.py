@@ -7,7 +7,7 @@ from decimal import Decimal as BigDecimal
 from itertools import groupby
 from typing import Any, Final
 
-from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.names import TableName
 from metastore.importing.sources.connections import SourceConnection
 from metastore.importing.sources.database_tables import ORPHAN, TableReader
 from metastore.importing.sources.objects import Batch, Selection, SourceStatistics, Trouble
@@ -144,7 +144,7 @@ class StatisticsReader:
             what = f"statistics of {len(rows)} columns"
             batch.troubles.append(Trouble(ORPHAN, f"{what}, owner {owner}", "the table does not exist"))
             return
-        if not selection.has(DatabaseName(name.catalog, name.database)):
+        if not selection.has(name.parent):
             return
         by_engine: dict[str, SourceStatistics] = {}
         for row in rows:

@@ -264,10 +264,6 @@ def _table_name(catalog: str, database: str, name: str) -> TableName:
     return TableName(catalog.lower(), database.lower(), name.lower())
 
 
-def database_of(name: TableName) -> DatabaseName:
-    return DatabaseName(name.catalog, name.database)
-
-
 def _type_of(parameters: Mapping[str, str], view_text: str | None) -> str:
     """Returns the type of a table that old versions stored without one (Hive's ObjectStore)."""
     if view_text is not None:

@@ -166,7 +166,7 @@ class ThriftSource:
     def tables(self, names: Sequence[TableName]) -> dict[TableName, Table]:
         by_database: dict[DatabaseName, list[str]] = {}
         for name in names:
-            by_database.setdefault(DatabaseName(name.catalog, name.database), []).append(name.name)
+            by_database.setdefault(name.parent, []).append(name.name)
         read = {
             database.table(table.tableName): table
             for database, some in by_database.items()
