@@ -9,7 +9,7 @@ BEFORE_4: Final = ("2.3", "3.1")
 
 
 class LeftOut(NamedTuple):
-    """A kind of objects, the query of their number, and the versions of the schema that cannot have them."""
+    """A kind of object, the query that counts it, and the versions of the schema that have no place for it."""
 
     what: str
     query: str

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from metastore.byte_cache import Cache
 
 CACHE_BYTES: Final = 64 * 2**20
-"""Memory for the decisions of a worker. Those about the least recently active caller are evicted."""
+"""Memory for the decisions of a worker. When it is full, the caller that was inactive for longest is evicted."""
 _CALLER_BYTES: Final = CACHE_BYTES // 2  # one caller leaves room for others
 _DECISION_BYTES: Final = 500  # without the name of the table
 _CALLER_OVERHEAD: Final = 1000

@@ -84,7 +84,7 @@ class Warehouse:
             files.rm(path)
 
     def make_directory(self, location: str) -> bool:
-        """Creates a directory and its parents; True if it did not exist."""
+        """Creates a directory and its parents. Returns whether it did not exist."""
         return any(self.make_directories([location]))
 
     def make_directories(self, locations: Sequence[str]) -> Iterator[str]:
@@ -117,7 +117,7 @@ class Warehouse:
             return literal_paths.has_renames(files) and not _exists(files, path)
 
     def delete_directory(self, location: str) -> bool:
-        """Deletes a directory with its contents; False if it did not exist.
+        """Deletes a directory with its contents. Returns False if it did not exist.
 
         Raises InvalidOperationError for a root, and for a directory that contains one.
         """
@@ -132,7 +132,7 @@ class Warehouse:
             return True
 
     def delete_empty(self, location: str) -> bool:
-        """Deletes a directory if it is empty; True if it did. A directory that is not empty is no error."""
+        """Deletes a directory if it is empty, and returns whether it did."""
         self.roots.require_below(location)
         with opened(location) as (files, path):
             try:
@@ -155,8 +155,9 @@ class Warehouse:
             folder = paths.parent(folder)
 
     def move_into(self, source: str, target: str) -> None:
-        """Moves the contents of a directory to another one, which is created, or merged with if a part was moved
-        before.
+        """Moves the contents of a directory to another one.
+
+        Creates the other one, or adds to it if an interrupted call has moved a part of the contents.
         """
         self.roots.require_below(source)
         self.roots.require([target])
@@ -183,7 +184,11 @@ class Warehouse:
             return content
 
     def write_file(self, location: str, content: bytes, *, durable: bool = True) -> None:
-        """Creates or replaces a small file, with its parent directory: at once on local disks and object stores."""
+        """Creates or replaces a small file, and creates its parent directory.
+
+        Readers see the old content or the new one, on local disks and object stores. `durable`: flushes the content of a
+        local file to the disk first.
+        """
         self.roots.require([location])
         with opened(location) as (files, path):
             if "file" in files.protocol:
@@ -216,8 +221,8 @@ class Warehouse:
             return existed or _exists(files, away)
 
     def move_each_to_trash(self, locations: Iterable[str], trash: str, *, copies: bool = False) -> None:
-        """Moves each location into the directory `trash`. Deletes it if the file system cannot rename, unless
-        `copies`.
+        """Moves each location into the directory `trash`. If the file system cannot rename, copies it there with
+        `copies`, and deletes it otherwise.
         """
         for location in locations:
             self.roots.require_below(location)

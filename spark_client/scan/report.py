@@ -23,7 +23,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 @dataclass(frozen=True, slots=True)
 class ScanStatistics:
-    """The amount of data of a scan. Directories that are empty or do not exist are counted; so are such buckets."""
+    """The amount of data of a scan. Empty or missing directories and buckets are counted, too."""
 
     partitions: int
     directories: int

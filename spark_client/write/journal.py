@@ -1,7 +1,7 @@
 """The file operations of a commit, recorded in memory so that they can be undone.
 
-After a crash of this process the metastore's cleaning undoes them instead, from the files and renames that the lease
-registered.
+After a crash of this process, the metastore's cleaning undoes them instead. It knows the files and renames that were
+registered with the lease of the write.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Journal:
         self._marked: dict[str, None] = {}
 
     def run(self, placement: Placement) -> None:
-        """Runs a placement. With a second placement, undoes the moves that it lacks and runs the moves that are new.
+        """Runs a placement. A second call undoes the moves that are not in its placement, and runs only the new ones.
 
         Raises one of FILE_ERRORS; the caller then calls `undo`.
         """
