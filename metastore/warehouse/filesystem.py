@@ -186,8 +186,8 @@ class Warehouse:
     def write_file(self, location: str, content: bytes, *, durable: bool = True) -> None:
         """Creates or replaces a small file, and creates its parent directory.
 
-        Readers see the old content or the new one, on local disks and object stores. `durable`: flushes the content of a
-        local file to the disk first.
+        Readers see the old content or the new one, on local disks and object stores. `durable`: flushes the content to
+        a local disk first.
         """
         self.roots.require([location])
         with opened(location) as (files, path):

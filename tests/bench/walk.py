@@ -131,6 +131,7 @@ def _running() -> Iterator[Server]:
             authentication=PASSWORD,
             password_file=passwords,
             allow_password_without_tls=True,
+            slow_call_threshold=3600,  # a busy machine must not add the log lines of slow calls
         )
         with EmbeddedPostgres(folder / "postgres") as postgres:
             runner.upgrade(postgres.url)
