@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # system calls, the same on all architectures
 _VERSION_FLAG, _PATH_BENEATH = 1, 1
+_SUBREAPER: Final = 36  # option of prctl
 _NO_NEW_PRIVILEGES, _DROP_CAPABILITY, _SECURE_BITS, _GET_SECURE_BITS = 38, 24, 28, 27  # options of prctl
 _NO_ROOT = 0b11  # SECBIT_NOROOT, locked
 _CAPABILITIES = 64
@@ -88,6 +91,36 @@ def restrict(readable: Iterable[str], writable: Iterable[str], *, processes: boo
     _checked(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
     _checked(libc.syscall(_RESTRICT, ruleset, 0))
     os.close(ruleset)
+
+
+def adopt_orphans() -> None:
+    """Makes this process the parent of its descendants whose own parents end: see PR_SET_CHILD_SUBREAPER in prctl(2).
+
+    So no descendant escapes from `kill_descendants`. Raises SandboxError.
+    """
+    _checked(_libc().prctl(_SUBREAPER, 1, 0, 0, 0))
+
+
+def kill_descendants() -> None:
+    """Kills all children of this process, then the children that it adopts from them, until none is left."""
+    while children := _children():
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        for child in children:
+            with suppress(ChildProcessError):  # another thread has waited for it
+                os.waitpid(child, 0)
+
+
+def _children() -> list[int]:
+    """Lists the children of this process."""
+    children = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            after_name = (process / "stat").read_text(errors="replace").rpartition(")")[2]  # the name can hold blanks
+            if after_name.split()[1] == str(os.getpid()):
+                children.append(int(process.name))
+    return children
 
 
 def _own() -> list[str]:

@@ -25,6 +25,8 @@ READERS: Final[Mapping[str, str]] = {
     "write.object-storage.path": "Iceberg before 1.0: directory of new data files",
     "write.folder-storage.path": "Iceberg before 1.0: directory of new data files",
     "avro.schema.url": "Hive, Spark and Trino: Avro schema",
+    "avroschemaurl": "Spark: Avro schema of a data source table",
+    "rowvalidationxsdpath": "Spark: XML schema of a data source table",
     "base_path": "Hudi: directory of the table",
     "hoodie.base.path": "Hudi: directory of the table",
     "hoodie.table.base.path": "Hudi: directory of the table",

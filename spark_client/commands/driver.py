@@ -28,8 +28,9 @@ from metastore.client import MetastoreClient  # noqa: E402
 from spark_client import sandbox  # noqa: E402
 from spark_client.errors import SparkClientError, first_line  # noqa: E402
 from spark_client.jvm import sessions  # noqa: E402
-from spark_client.serve import serve  # noqa: E402
+from spark_client.serve import Servers, serve  # noqa: E402
 
+_STOP = 15.0  # seconds; the gateway kills this process after 20
 # The gateway reads plans, so clients must not compress them.
 _SETTINGS = {
     "spark.ui.enabled": "false",
@@ -47,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     try:
+        sandbox.adopt_orphans()
         warehouse = options.warehouse or MetastoreClient(options.uri).get_database("default").location
         sandbox.restrict((), [*options.sandbox, *_local(warehouse)])
         os.environ["PYSPARK_PYTHON"] = str(_worker(options.sandbox[0]))
@@ -70,10 +72,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ready.write("ready\n")
     threading.Thread(target=_stop_with_input, args=(stop,), daemon=True).start()
     stop.wait()
-    with suppress(Py4JNetworkError, ConnectionError):  # Java has already ended
-        servers.stop()
+    stopping = threading.Thread(target=_stop, args=(servers,), daemon=True)
+    stopping.start()
+    stopping.join(_STOP)
+    sandbox.kill_descendants()  # Java, and what functions of the user have started
     shutil.rmtree(options.sandbox[0], ignore_errors=True)  # the gateway does it, too, unless it was killed
     return 0
+
+
+def _stop(servers: Servers) -> None:
+    with suppress(Py4JNetworkError, ConnectionError):  # Java has already ended
+        servers.stop()
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -116,3 +116,32 @@ def test_a_program_gets_no_credentials_of_others(tmp_path: Path) -> None:
     )
     names = set(ast.literal_eval(ran.stdout))
     assert names & environment.keys() == {"PATH", "PYTHONHASHSEED"}, ran.stderr
+
+
+ORPHANS = """
+import os, subprocess, sys, time
+from spark_client import sandbox
+
+sandbox.adopt_orphans()
+orphan = '''
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        print(os.getpid(), flush=True)
+        os.close(1)
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+'''
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+started = subprocess.run([sys.executable, "-c", orphan], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+sandbox.kill_descendants()
+left = [pid for pid in (child.pid, int(started.stdout)) if os.path.exists(f"/proc/{pid}")]
+print("left:", left)
+"""
+
+
+def test_no_descendant_survives() -> None:
+    ran = subprocess.run([sys.executable, "-c", ORPHANS], capture_output=True, text=True, check=False, timeout=60)
+    assert ran.stdout == "left: []\n", ran.stderr
