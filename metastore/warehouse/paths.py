@@ -89,6 +89,11 @@ def parent(location: str) -> str:
     return str(base._replace(path=posixpath.dirname(base.path)))
 
 
+def root(location: str) -> str:
+    """Returns the root of the file system or bucket."""
+    return str(parse(location)._replace(path="/"))
+
+
 def name(location: str) -> str:
     """Returns the last component of a location; empty for a root."""
     return posixpath.basename(parse(location).path)

@@ -69,7 +69,7 @@ class Roots:
         """Returns the nearest root that contains the location. Raises InvalidOperationError."""
         self.require_below(location)
         resolved = _Resolver().canonical(location)
-        return max((text for text in self._resolved if paths.is_below(resolved, text)), key=len)
+        return max(self._containing(resolved), key=len)
 
     def require(self, locations: Iterable[str]) -> None:
         """Raises InvalidOperationError for a location that is neither a root nor below one."""
@@ -108,7 +108,7 @@ class Roots:
         if (scheme == "file" and authority) or authority in (".", "..") or not _AUTHORITY.issuperset(authority):
             raise InvalidInputError(f"location {location} has the authority {authority!r}: write {scheme}:/path")
         resolved = _Resolver().canonical(normal)
-        if any(paths.is_within(resolved, paths.join(root, paths.TRASH)) for root in self._resolved):
+        if any(paths.is_within(resolved, paths.join(root, paths.TRASH)) for root in self._containing(resolved)):
             raise InvalidInputError(
                 f"location {location} is in {paths.TRASH}, where the server keeps dropped data; choose another"
             )
@@ -121,6 +121,12 @@ class Roots:
 
     def _is_within(self, resolved: str) -> bool:
         return resolved.startswith(self._inside) or resolved in self._resolved
+
+    def _containing(self, resolved: str) -> list[str]:
+        """Returns the roots that contain a location. A root of all buckets, such as s3:/, makes each bucket a root."""
+        if not self._is_within(resolved):
+            return []
+        return [text for text in self._resolved if paths.is_within(resolved, text)] or [paths.root(resolved)]
 
     def _contained_roots(self, resolved: str) -> list[str]:
         return [text for text in self._resolved if resolved == text or paths.is_below(text, resolved)]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from metastore.errors import InvalidInputError
+from metastore.errors import InvalidInputError, InvalidOperationError
 from metastore.warehouse.roots import Roots
 
 
@@ -22,3 +22,13 @@ def test_the_trash_of_other_roots_is_reserved_and_nothing_else() -> None:
         roots.admit("s3a://bucket/data/.metastore_trash/1", managed=True)
     beside = "s3a://bucket/data/db/.metastore_trash"
     assert roots.admit(beside, managed=True) == beside
+
+
+def test_each_bucket_is_a_root_where_the_root_names_none(tmp_path: Path) -> None:
+    roots = Roots(str(tmp_path), ["s3:/", "s3://named/deep"])
+    assert roots.root_of("s3a://bucket/db/t") == "s3://bucket/"
+    assert roots.root_of("s3://named/deep/t") == "s3://named/deep"
+    with pytest.raises(InvalidInputError, match="where the server keeps dropped data"):
+        roots.admit("s3a://bucket/.metastore_trash/t", managed=False)
+    with pytest.raises(InvalidOperationError, match="it is the root of a file system"):
+        roots.root_of("s3://bucket/")
