@@ -100,8 +100,11 @@ def _grant_administrators(server: Server) -> None:
 
 
 def _jars(folder: Path) -> list[str]:
-    """Returns the class path: our classes, Trino's tests, Trino, and the test libraries."""
-    tests = [str(fetched(f"io.trino:trino-{module}:{VERSION}", "-tests.jar")) for module in TESTS]
+    """Returns the class path: our classes, Trino's tests (unpacked), Trino, and the test libraries."""
+    jars = [fetched(f"io.trino:trino-{module}:{VERSION}", "-tests.jar") for module in TESTS]
+    tests = [str(folder / jar.stem) for jar in jars]  # not in jars: a test opens a resource as a file
+    for jar, unpacked_jar in zip(jars, tests, strict=True):
+        shutil.unpack_archive(jar, unpacked_jar, "zip")
     # The server's jars come first: Maven chooses other versions of some. Hadoop's file system is not published alone.
     parts = (unpacked() / part for part in ("lib", "plugin/hive", "plugin/hive/hdfs"))
     server = [str(jar) for part in parts for jar in part.glob("*.jar")]
