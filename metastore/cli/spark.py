@@ -74,6 +74,7 @@ def serve(conf: Sequence[str], allow_path: Sequence[str], options: Mapping[str, 
     require_packages(command, "spark", "pyspark")
     with java_required(command):
         level = options["share_level"] or ("user" if _authenticates(options["uri"]) else "server")
+        main = _main(f"spark_client.commands.{_MODULES[level]}")
     given = {name: value for name, value in options.items() if value is not None and name != "share_level"}
     given |= {"allow_path": allow_path} if allow_path else {}
     if wrong := next((name for name in given if name in _OF_OTHER_LEVEL[level]), None):
@@ -84,7 +85,7 @@ def serve(conf: Sequence[str], allow_path: Sequence[str], options: Mapping[str, 
     given.pop("allow_path", None)
     arguments = [f"--{name}={value}" for name, value in given.items()]
     arguments += [*(f"--allow_path={path}" for path in allow_path), *(f"--conf={text}" for text in conf)]
-    return _main(f"spark_client.commands.{_MODULES[level]}")(arguments)
+    return main(arguments)
 
 
 def _main(module: str) -> Callable[[Sequence[str]], int]:

@@ -51,8 +51,8 @@ def once_per_gateway(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
 class Capabilities:
     """The class loaders of the capabilities in one JVM."""
 
-    def __init__(self, jvm: Any) -> None:
-        self._jvm = jvm
+    def __init__(self, gateway: Any) -> None:
+        self._gateway, self._jvm = gateway, gateway.jvm
         self._loaders: dict[str, Any] = {}
         self._cache_names: dict[str, str] = {}
         self._constructors: dict[tuple[str, str], Any] = {}
@@ -137,9 +137,10 @@ class Capabilities:
         return [str(part) for part in (spark.SPARK_VERSION(), spark.SPARK_REVISION(), spark.SPARK_BUILD_DATE(), java)]
 
     def _from_jar(self, jar: Path, parent: Any) -> Any:
-        opened = java_class(self._jvm, "java.util.zip.ZipFile")(str(jar))
-        finder = java_class(self._jvm, f"{_RESOURCES}.resource.ZipFileResourceFinder")(opened)
-        return java_class(self._jvm, f"{_RESOURCES}.ResourceFinderClassLoader")(finder, parent)
+        url = java_class(self._jvm, "java.net.URL")
+        urls = self._gateway.new_array(url, 1)
+        urls[0] = url(jar.as_uri())
+        return java_class(self._jvm, "java.net.URLClassLoader")(urls, parent)
 
     def _compiler(self, sources: Mapping[str, str], parent: Any, classes: Any) -> Any:
         """Returns a class loader that compiles sources on demand and stores the compiled classes in `classes`."""
@@ -169,4 +170,4 @@ def _sources(capability: str) -> dict[str, str]:
 @once_per_gateway
 def capabilities(gateway: Any) -> Capabilities:
     """Returns the capabilities of the gateway's JVM, which all of its sessions share."""
-    return Capabilities(gateway.jvm)
+    return Capabilities(gateway)

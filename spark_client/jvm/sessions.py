@@ -10,7 +10,7 @@ from importlib import import_module
 from threading import Event, Thread
 from typing import Any, Final
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import INPUT_CONVERTER, Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
@@ -30,13 +30,12 @@ if os.name == "posix":
 
 
 def start_context(conf: SparkConf) -> SparkContext:
-    """Returns the running SparkContext, or starts one and compiles the rules at the same time.
-
-    Meanwhile it imports modules that PySpark needs for its first call of Java.
+    """Returns the running SparkContext, or starts one. At the same time it compiles the rules, loads classes that
+    Spark's sessions need, and imports modules that PySpark needs for its first call of Java.
 
     Raises UnsupportedSparkError if the Java version does not fit, SessionError if Spark does not start.
     """
-    if versions.CALLS_IMPORT_PANDAS:
+    if versions.CALLS_IMPORT_PANDAS and any(type(one).__name__.startswith("Numpy") for one in INPUT_CONVERTER):
         _forked.clear()
         Thread(target=_import_pandas, name="import", daemon=True).start()
     with versions.java_is_checked():
@@ -45,10 +44,12 @@ def start_context(conf: SparkConf) -> SparkContext:
     versions.check_java(_java_version(gateway.jvm))
     if conf.get(RESTRICTED) == "true":
         _load_known_formats_only(gateway)
-    else:
-        Thread(target=_compile_core, args=(gateway,), name="compile", daemon=True).start()
+    preparation = Thread(target=_prepare_classes, args=(gateway,), name="prepare", daemon=True)
+    preparation.start()
     try:
-        return SparkContext.getOrCreate(conf)
+        context = SparkContext.getOrCreate(conf)
+        preparation.join()  # two threads that initialize the same classes could wait for each other
+        return context
     except Py4JJavaError as error:  # Spark has logged its stack trace
         raise SessionError(f"Spark does not start: {first_line(error.java_exception)}") from None
 
@@ -71,10 +72,14 @@ def _load_known_formats_only(gateway: Any) -> None:
     thread.setContextClassLoader(confined.newInstance(parents))
 
 
-def _compile_core(gateway: Any) -> None:
-    """Compiles the capability `core`. Errors are reported where it is used."""
+def _prepare_classes(gateway: Any) -> None:
+    """Compiles the capability `core`, and initializes Spark's SQL functions, while a SparkContext starts on another
+    processor. Errors are reported where the classes are used.
+    """
     with suppress(UnsupportedSparkError, Py4JError, OSError):
         capabilities(gateway).loader("core")
+        if versions.SQL_FUNCTIONS is not None:
+            java_class(gateway.jvm, "java.lang.Class").forName(versions.SQL_FUNCTIONS)
 
 
 def start(context: SparkContext, options: Mapping[str, str], handlers: Handlers, first_words: Sequence[str]) -> Any:

@@ -57,6 +57,8 @@ CONNECT_TAKES_TOKEN = _release(pyspark.__version__) >= (4, 0)
 BATCHES_HAVE_SESSIONS = _release(pyspark.__version__) >= (4, 3)
 # Whether the Thrift server can raise an error if it does not start, instead of ending the driver.
 THRIFT_MAY_FAIL = _release(pyspark.__version__) >= (4, 0)
+# The Scala object whose initialization takes most of the time of SparkSession's constructor, since 4.0.
+SQL_FUNCTIONS = None if _IS_BEFORE_4 else "org.apache.spark.sql.ml.InternalFunctionRegistration$"
 # Whether the function `approx_top_k` exists.
 COUNTS_TOP_K = _release(pyspark.__version__) >= (4, 1)
 # Whether PySpark imports pandas, if it is installed, in its first call of Java.

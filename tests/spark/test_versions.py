@@ -107,13 +107,11 @@ def test_java_is_checked_if_spark_does_not_start(
 
 
 def test_a_capability_that_does_not_compile_fails_alone(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    jvm: Any = spark._jvm
-
     def broken(text: str) -> str:
         return versions.java_source(text).replace("class BucketScan ", "class BucketScan extends NoSuchClass ")
 
     monkeypatch.setattr(import_module("spark_client.jvm.capabilities"), "java_source", broken)
-    compiled = Capabilities(jvm)
+    compiled = Capabilities(spark.sparkContext._gateway)
     for capability in ("core", "buckets"):
         assert compiled.loader(capability) is not None
     with pytest.raises(UnsupportedSparkError) as refused:
@@ -137,7 +135,7 @@ def test_compiled_code_is_kept_for_the_next_start(
     monkeypatch.setattr(Capabilities, "_compiler", counted)
 
     def start() -> None:
-        loader = Capabilities(spark._jvm).loader("buckets")
+        loader = Capabilities(spark.sparkContext._gateway).loader("buckets")
         nested = [each.getName() for each in loader.loadClass("spark_client.core.CatalogNames").getDeclaredClasses()]
         assert nested == ["spark_client.core.CatalogNames$Named"]
 
