@@ -12,6 +12,7 @@ from typing import Any, Final
 logger = logging.getLogger("metastore.transport")
 
 OFF, OPTIONAL, REQUIRED = "off", "optional", "required"
+_REVOCATION_LIST: Final = b"-----BEGIN X509 CRL-----"
 _RELOAD_INTERVAL: Final = 1.0  # minimum seconds between two checks for changed files
 
 
@@ -94,6 +95,8 @@ class Certificate:
         try:
             if self._authorities:
                 context.load_verify_locations(self._authorities)
+                if _REVOCATION_LIST in self._authorities.read_bytes():
+                    context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
         except (OSError, ValueError) as error:
             raise CertificateError(f"{self._authorities}: {reason_of(error)}; expected PEM certificates") from error
         return context

@@ -25,8 +25,14 @@ class AuditFile(RotatingFileHandler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Writes a record and closes the file. Called by the library."""
-        super().emit(record)
-        self.close()
+        try:
+            super().emit(record)
+        finally:
+            self.close()
+
+    def handleError(self, _: logging.LogRecord) -> None:  # noqa: N802 - the library's name
+        """Passes the error on, such as that of a full disk: the line is written again later."""
+        raise  # the library calls this method while it handles the error
 
 
 def check_audit_stream(text: str) -> None:

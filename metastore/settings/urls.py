@@ -74,5 +74,7 @@ def safe_url(url: str) -> str:
     The patterns are greedy: they may hide more than the password, never less.
     """
     url = _without_source(url)
-    url = re.sub(r"(://[^:/@]*):.*@", r"\1:***@", url.replace(_DRIVER, "postgresql", 1), flags=re.DOTALL)
+    url = re.sub(
+        r"(://[^:/@]*|^(?!.*://)[^:]*):.*@", r"\1:***@", url.replace(_DRIVER, "postgresql", 1), flags=re.DOTALL
+    )
     return re.sub(r"((?:^|[?&\s])(?:ssl)?password=)[^&\s]*", r"\1***", url, flags=re.IGNORECASE)

@@ -82,6 +82,11 @@ def test_a_password_among_the_parameters_is_not_shown() -> None:
     assert safe_url("postgresql://h/d?user=a&password=secret&x=1") == "postgresql://h/d?user=a&password=***&x=1"
 
 
+@pytest.mark.parametrize("url", ["alice:secret@h/d", "postgresql:/alice:secret@h/d", "postgresql:alice:secret@h/d"])
+def test_a_password_in_a_malformed_url_is_not_shown(url: str) -> None:
+    assert "secret" not in safe_url(url)
+
+
 def test_user_without_a_home_needs_no_data_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_home() -> Path:
         raise RuntimeError

@@ -12,6 +12,7 @@ from threading import Lock
 from typing import Final
 
 from metastore.context import AuditNote
+from metastore.errors import UnavailableError
 from metastore.monitoring.logs import CallLine, one_line
 from metastore.storage.repositories.audit import AuditLine
 from metastore.storage.unit_of_work import Store
@@ -71,26 +72,37 @@ class AuditService:
                     self._waiting.popleft()
 
     def tell(self) -> None:
-        """Logs new lines, and deletes old ones from the table. One worker of all servers does it at a time."""
+        """Logs new lines, and deletes old ones from the table. One worker of all servers does it at a time.
+
+        Raises UnavailableError if a stream cannot be written: the line stays in the table for the next time.
+        """
         while True:
             with self._store.transaction(audited=False) as work:
                 lines = work.audit.unlogged(_BATCH) if work.try_lock_job("audit") else []
-                for line in lines:
-                    self._log(line)
-                if lines:
-                    work.audit.mark_logged([line.number for line in lines], keep=self._keep > 0)
-                elif self._keep > 0:
+                logged, error = self._log(lines)
+                if logged:
+                    work.audit.mark_logged(logged, keep=self._keep > 0)
+                elif self._keep > 0 and not lines:
                     work.audit.delete_older(self._keep)
+            if error:
+                raise UnavailableError(f"audit lines cannot be written (METASTORE_AUDIT_STREAM): {error}")
             if len(lines) < _BATCH:
                 return
 
-    def _log(self, line: AuditLine) -> None:
-        text = _Line(_fields(line))
-        log.info("%s", text)
-        if self._streams:
+    def _log(self, lines: Sequence[AuditLine]) -> tuple[list[int], OSError | None]:
+        """Logs lines until one cannot be written. Returns the numbers of the logged lines, and the error."""
+        logged: list[int] = []
+        for line in lines:
+            text = _Line(_fields(line))
             record = log.makeRecord(log.name, logging.INFO, "", 0, "%s", (text,), None)
-            for stream in self._streams:
-                stream.handle(record)
+            try:
+                for stream in self._streams:
+                    stream.handle(record)
+            except OSError as error:
+                return logged, error
+            log.info("%s", text)
+            logged.append(line.number)
+        return logged, None
 
     def close(self) -> None:
         """Writes the waiting lines, and closes the streams. Raises UnavailableError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,8 @@ from click.testing import CliRunner
 from metastore.app import Application, make_application
 from metastore.cli.commands import metastore
 from metastore.context import Caller, caller
-from metastore.errors import MetastoreError
+from metastore.errors import MetastoreError, UnavailableError
+from metastore.monitoring.audit_stream import audit_handlers
 from metastore.settings import Settings
 from metastore.storage.repositories.audit import AuditLine
 from tests.fixtures.application import called
@@ -148,6 +150,21 @@ def test_the_log_has_each_entry_once_and_in_order(audited: Application, caplog: 
     lines = [record.getMessage() for record in caplog.records if record.name == "metastore.audit"]
     assert [line.split()[0] for line in lines] == ["number=1", "number=2", "number=3"]
     assert "user=root for=- address=10.0.0.1:5 method=create_database objects=@hive,db0 outcome=done" in lines[0]
+
+
+def test_lines_wait_while_the_disk_is_full(audited: Application, tmp_path: Path) -> None:
+    full, file = audit_handlers(f"file:/dev/full file:{tmp_path}/audit.json")
+    assert audited._audit
+    audited._audit._streams = [full]
+    for number in range(2):
+        call(audited, "root", "create_database", Database(name=f"db{number}"))
+    for _ in range(2):
+        with pytest.raises(UnavailableError, match="No space left"):
+            audited._audit.tell()
+    audited._audit._streams = [file]
+    audited._audit.tell()
+    written = [json.loads(line)["number"] for line in (tmp_path / "audit.json").read_text().splitlines()]
+    assert written == [1, 2]
 
 
 def test_audit_entries_can_go_to_the_log_only(

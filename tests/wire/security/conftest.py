@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 
 from metastore.client import Credentials, MetastoreClient, connect
 from tests.fixtures.server import Server, running
@@ -39,6 +41,19 @@ class Authority:
         self._ca = trustme.CA()
         self.pem = folder / "ca.pem"
         self._ca.cert_pem.write_to_path(str(self.pem))
+
+    def revoke(self, *certificates: Pem) -> str:
+        """Returns a revocation list in PEM."""
+        now = datetime.datetime.now(datetime.UTC)
+        issuer = x509.load_pem_x509_certificate(self._ca.cert_pem.bytes())
+        key: Any = serialization.load_pem_private_key(self._ca.private_key_pem.bytes(), None)
+        made = x509.CertificateRevocationListBuilder().issuer_name(issuer.subject)
+        made = made.last_update(now).next_update(now + datetime.timedelta(days=1))
+        for pem in certificates:
+            number = x509.load_pem_x509_certificate(pem.chain.read_bytes()).serial_number
+            entry = x509.RevokedCertificateBuilder().serial_number(number).revocation_date(now).build()
+            made = made.add_revoked_certificate(entry)
+        return made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
 
     def issue(self, *names: str, user: str | None = None, expired: bool = False) -> Pem:
         """Signs a certificate for hosts, or for a user."""

@@ -8,12 +8,14 @@ import socket
 import ssl
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from metastore.client import errors
+from metastore.server_certificate import REQUIRED, Certificate
 from tests.fixtures.server import Server
 from tests.wire.transport.conftest import eventually
 from thrift_idl.gen.hive_metastore.ttypes import Database
@@ -244,3 +246,29 @@ def test_listeners_have_settings_of_their_own(
     with raw(server, ports[1]) as sock:
         sock.sendall(DATABASES)
         assert b"default" in sock.recv(4096)
+
+
+def test_a_revocation_list_in_the_file_of_authorities_counts(
+    authority: Authority, host_pem: Pem, tmp_path: Path
+) -> None:
+    alice, mallory = (authority.issue(user=user) for user in ("alice", "mallory"))
+    file = tmp_path / "clients.pem"
+    file.write_text(authority.pem.read_text() + authority.revoke(mallory))
+    server = Certificate(host_pem.chain, host_pem.key, file).context(REQUIRED)
+    assert _handshake(server, authority, alice)
+    with pytest.raises(ssl.SSLError, match=r"(?i)revoked"):
+        _handshake(server, authority, mallory)
+
+
+def _handshake(server: ssl.SSLContext, authority: Authority, pem: Pem) -> Any:
+    """Returns the client's certificate as the server sees it. Raises SSLError."""
+    client = ssl.create_default_context(cafile=str(authority.pem))
+    client.load_cert_chain(pem.chain, pem.key)
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ours = server.wrap_bio(to_server, to_client, server_side=True)
+    theirs = client.wrap_bio(to_client, to_server, server_hostname="localhost")
+    for _ in range(2):
+        for side in (theirs, ours):
+            with suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+    return ours.getpeercert()
