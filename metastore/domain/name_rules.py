@@ -33,12 +33,19 @@ class NamePattern(NamedTuple):
             return False
         return self.table == WILDCARD if table is None else fnmatchcase(table, self.table)
 
+    def touches(self, catalog: str, database: str, table: str | None) -> bool:
+        """Returns whether the pattern includes the object, something in it, or a column of it."""
+        if not (fnmatchcase(catalog, self.catalog) and fnmatchcase(database, self.database)):
+            return False
+        return table is None or fnmatchcase(table, self.table)
+
 
 class NameRule(NamedTuple):
-    """A privilege, or a denied one with the prefix `DENY`, on everything that matches."""
+    """A privilege, or a denied one with the prefix `DENY`, on everything that matches. `is_public`: for everybody."""
 
     pattern: NamePattern
     privilege: str
+    is_public: bool = False
 
     @property
     def is_deny(self) -> bool:

@@ -277,6 +277,13 @@ def denied_rights(grants: CallerGrants, securable: Securable) -> frozenset[str]:
     return frozenset(rule.privilege.removeprefix(DENY) for rule in _rules_on(grants, securable) if rule.is_deny)
 
 
+def withheld_rights(grants: CallerGrants, securable: Securable) -> frozenset[str]:
+    """Returns what rules deny to the caller alone on the object, in it, or on a column: it cannot be granted."""
+    names = (securable.catalog, securable.database, securable.name)
+    denies = (rule for rule in grants.rules if rule.is_deny and not rule.is_public and rule.pattern.touches(*names))
+    return expanded(rule.privilege.removeprefix(DENY) for rule in denies)
+
+
 def _rules_on(grants: CallerGrants, securable: Securable) -> Iterator[NameRule]:
     """Yields the rules that apply to the whole object."""
     for rule in grants.rules:
@@ -370,7 +377,7 @@ def may_grant(grants: CallerGrants, securable: Securable | None, privileges: Ite
     if grants.by_policy:
         return False
     wanted = expanded(privilege.upper() for privilege in privileges)
-    if securable is None or not wanted.isdisjoint(denied_rights(grants, securable)):
+    if securable is None or wanted & (denied_rights(grants, securable) | withheld_rights(grants, securable)):
         return False
     return owns(grants, securable) or wanted <= grantable(stored_privileges(grants, securable))
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from metastore.domain.privileges import Right
 from metastore.handlers.arguments import table_name
 from metastore.operations.answer_filters import compactions
+from metastore.operations.assignments import set_runner
 from metastore.operations.fields import DatabaseFields, TableFields
-from metastore.operations.operation import any_of, change, data_administrator, operation, visible
+from metastore.operations.operation import any_of, change, data_administrator, from_fields, operation, visible
 from metastore.services.entry.compactions import CompactionService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AbortCompactionRequest,
@@ -32,11 +33,11 @@ class CompactionHandlers:
     def __init__(self, compactions: CompactionService) -> None:
         self._compactions = compactions
 
-    @change(_REQUESTED_TABLE, any_of(Right.ALTER))
+    @change(_REQUESTED_TABLE, any_of(Right.ALTER), assignments=from_fields(set_runner, "rqst"))
     def compact(self, request: CompactionRequest) -> None:
         self.compact2(request)
 
-    @change(_REQUESTED_TABLE, any_of(Right.ALTER))
+    @change(_REQUESTED_TABLE, any_of(Right.ALTER), assignments=from_fields(set_runner, "rqst"))
     def compact2(self, request: CompactionRequest) -> CompactionResponse:
         return self._compactions.request(table_name(request.dbname, request.tablename), request)
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from metastore.domain.privileges import CallerGrants, PrincipalKind
 from thrift_idl.gen.hive_metastore.ttypes import (
+    CompactionRequest,
     CreateDatabaseRequest,
     Database,
     Function,
@@ -61,6 +62,12 @@ def set_user(grants: CallerGrants, request: LockRequest | OpenTxnRequest | None)
     """Makes the caller the holder of a lock or transaction."""
     if request is not None and not (grants.is_admin and request.user):
         request.user = grants.user or ""
+
+
+def set_runner(grants: CallerGrants, request: CompactionRequest | None) -> None:
+    """Leaves the user of a compaction to Hive, which takes the owner of the directory."""
+    if request is not None and not grants.is_admin:
+        request.runas = None
 
 
 def set_viewer(grants: CallerGrants, request: GetPartitionsPsWithAuthRequest | None) -> None:

@@ -108,7 +108,7 @@ class Roots:
         if (scheme == "file" and authority) or authority in (".", "..") or not _AUTHORITY.issuperset(authority):
             raise InvalidInputError(f"location {location} has the authority {authority!r}: write {scheme}:/path")
         resolved = _Resolver().canonical(normal)
-        if any(paths.is_within(resolved, paths.join(root, paths.TRASH)) for root in self._containing(resolved)):
+        if self.is_in_trash(resolved):
             raise InvalidInputError(
                 f"location {location} is in {paths.TRASH}, where the server keeps dropped data; choose another"
             )
@@ -118,6 +118,10 @@ class Roots:
                 f"add it to {SETTING}"
             )
         return normal
+
+    def is_in_trash(self, resolved: str) -> bool:
+        """Returns whether a canonical location is where the server keeps dropped data."""
+        return any(paths.is_within(resolved, paths.join(root, paths.TRASH)) for root in self._containing(resolved))
 
     def _is_within(self, resolved: str) -> bool:
         return resolved.startswith(self._inside) or resolved in self._resolved

@@ -141,7 +141,7 @@ def test_many_tables_in_one_call(hive_client: Any, db: str) -> None:
         allocate(hive_client, db, name, transaction)
     names = [f"{db}.{name}" for name in ("b", "nothing", "A", *(f"t{number}" for number in range(2_000)))]
     actual = valid(hive_client, *names, names[0])
-    assert [ids.fullTableName for ids in actual] == [*names, names[0]]
+    assert [ids.fullTableName for ids in actual] == names  # once: each may have thousands of ids
     assert [ids.writeIdHighWaterMark for ids in actual[:3]] == [1, 0, 1]
     assert valid(hive_client) == []
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from metastore.domain.location_properties import named_locations
 from metastore.domain.names import DatabaseName
 from metastore.domain.permissions import LocationPrivilege
 from metastore.domain.privileges import ANY_LOCATION, CallerGrants, Right, denied
 from metastore.errors import PermissionDeniedError
+from metastore.services.files.own_locations import of_others
 from metastore.services.rules.databases import DEFAULT_DATABASE, is_client_default
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import UnitOfWork
@@ -24,7 +25,7 @@ def check_locations(
     A caller may register a location below one on which LOCATION is granted, the locations of the table, of its
     partitions and in its properties, and a location below the database's that no other object uses. The owner of a
     database may register any location below it. A location that is not absolute requires LOCATION on everything: each
-    client decides what it is relative to.
+    client decides what it is relative to. Nobody registers a location in the trash, where the data of all users is.
     """
     if ANY_LOCATION in grants.locations:
         return
@@ -32,6 +33,7 @@ def check_locations(
     if required.table is None:  # the server replaces Spark's default location of a database by its own
         locations = [text for text in locations if not is_client_default(roots, required.database.name, text)]
     asked = roots.canonical(paths.absolute(locations))
+    _check_trash(grants, roots, asked)
     granted = roots.canonical(grants.locations).values()
     # The canonical location → the location as it was sent.
     left = {location: text for text, location in asked.items() if not _is_in(location, granted)}
@@ -39,8 +41,8 @@ def check_locations(
     if not left and not relative:
         return
     own, table_id = _own(work, required)
-    own_locations = roots.canonical(own).values()
-    left = {location: text for location, text in left.items() if not _is_in(location, own_locations)}
+    inside = _inside(work, list(roots.canonical(own).values()), table_id, left, owns_database=owns_database)
+    left = {location: text for location, text in left.items() if location not in inside}
     unknown = relative.union(left.values())
     kept = _in_partitions(work, table_id, unknown, asked) if table_id is not None and unknown else set()
     if table_id is not None and len(unknown) > len(kept):
@@ -48,7 +50,8 @@ def check_locations(
     if relative - kept:
         raise PermissionDeniedError(denied(grants.user, Right.LOCATION, min(relative - kept)))
     left = {location: text for location, text in left.items() if text not in kept}
-    database = roots.canonical(_of_database(work, required.database)).values() if required.table is not None else []
+    homes = own[:1] if required.table is None else _of_database(work, required.database)
+    database = roots.canonical(homes).values()
     if owns_database and required.database.name != DEFAULT_DATABASE:  # all other databases are below its location
         left = {
             location: text
@@ -60,6 +63,25 @@ def check_locations(
     rejected = next((text for location, text in left.items() if location not in unused), None)
     if rejected is not None:
         raise PermissionDeniedError(denied(grants.user, Right.LOCATION, rejected))
+
+
+def _check_trash(grants: CallerGrants, roots: Roots, asked: Mapping[str, str]) -> None:
+    """Raises PermissionDeniedError for a location in the trash. `asked`: canonical locations by their texts."""
+    trash = next((text for text, location in asked.items() if roots.is_in_trash(location)), None)
+    if trash is not None:
+        raise PermissionDeniedError(denied(grants.user, Right.LOCATION, trash))
+
+
+def _inside(
+    work: UnitOfWork, own: Sequence[str], table_id: int | None, locations: Iterable[str], *, owns_database: bool
+) -> set[str]:
+    """Returns the locations in the directory of a table, without those in the directories of other objects in it; of a
+    database, which contains the data of others, only its own locations.
+    """
+    inside = {location for location in locations if _is_in(location, own)}
+    if table_id is None:
+        return inside & {*own}
+    return inside if owns_database else inside - of_others(work, table_id, own, inside - {*own})
 
 
 def _in_partitions(work: UnitOfWork, table_id: int, texts: Collection[str], canonical: Mapping[str, str]) -> set[str]:
@@ -104,15 +126,16 @@ def _default(work: UnitOfWork, required: LocationPrivilege) -> str | None:
 
 
 def _own(work: UnitOfWork, required: LocationPrivilege) -> tuple[list[str], int | None]:
-    """Returns a table's location and ID; for an object of a database, the database's location, or its default one if it
-    does not exist.
+    """Returns a table's location and ID; for an object of a database, the database's locations, or its default one if
+    it does not exist.
     """
     if required.table is None:
-        locations = _of_database(work, required.database)
+        if stored := work.databases.find(required.database):
+            database = stored.encoded.decode()
+            named = named_locations(database.parameters or {})
+            return [database.locationUri, *filter(None, [database.managedLocationUri]), *named], None
         catalog = work.catalogs.find(required.database.catalog)
-        if catalog and not locations:
-            locations = [paths.database_location(catalog.locationUri, required.database.name)]
-        return locations, None
+        return [paths.database_location(catalog.locationUri, required.database.name)] if catalog else [], None
     reference = work.tables.reference(required.table)
     if reference is None:
         return [], None
@@ -157,16 +180,19 @@ def _unused(work: UnitOfWork, locations: Iterable[str], database: Collection[str
 def _default_of_others(
     work: UnitOfWork, locations: Iterable[str], database: Collection[str], required: LocationPrivilege
 ) -> set[str]:
-    """Returns the locations in the default directories of other tables of the database.
+    """Returns the locations in the default directories of other tables of the database, or of other databases.
 
-    Spark stores the data of some tables there although it registers another location.
+    Spark stores the data of some tables there although it registers another location. Databases need not exist yet.
     """
     defaults = set()
     for location in locations:
         for above in database:
             first = paths.parse(location).path[len(paths.parse(above).path.rstrip("/")) + 1 :].split("/")[0]
+            if not paths.is_below(location, above):
+                continue
+            of_database = required.database.name == DEFAULT_DATABASE and first.endswith(".db")
             name = required.database.table(first.lower())
-            if paths.is_below(location, above) and name != required.table and work.tables.reference(name):
+            if of_database or (name != required.table and work.tables.reference(name)):
                 defaults.add(location)
     return defaults
 

@@ -41,6 +41,7 @@ from metastore.domain.privileges import (
     rights_on_catalog,
     rights_on_everything,
     sees,
+    withheld_rights,
 )
 from metastore.errors import (
     HiddenError,
@@ -128,13 +129,14 @@ class Permission:
             self._require(held, required.any_of, name)
         elif held.isdisjoint(required.any_of):
             decided_version.set(version)
-        if owns(self._grants, securable):
-            return
         if securable.table_id is not None:
             owner = securable.owner, securable.owner_kind
         else:
             owner = securable.database_owner, securable.database_owner_kind
-        if required.new_owner is not None and _principal(*required.new_owner) != _principal(*owner):
+        changes_owner = required.new_owner is not None and _principal(*required.new_owner) != _principal(*owner)
+        if owns(self._grants, securable) and not (changes_owner and withheld_rights(self._grants, securable)):
+            return
+        if changes_owner:
             raise self._denied(Right.OWNERSHIP, name)
         _keep_owner(new, *owner)
 
@@ -158,7 +160,11 @@ class Permission:
         if required.locations:
             self._look_up([required.database])
             database = self._securables[required.database]
-            is_own = database is not None and owns_database(self._grants, database)
+            is_own = (
+                database is not None
+                and owns_database(self._grants, database)
+                and Right.SELECT not in withheld_rights(self._grants, database)
+            )
             check_locations(self._work, self._grants, self._roots, required, owns_database=is_own)
 
     def check_role(self, required: RoleAdministration) -> None:

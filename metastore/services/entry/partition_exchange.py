@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from metastore.domain import table_events
 from metastore.domain.names import TableName, fold
+from metastore.encoding.redaction import redact
 from metastore.errors import InvalidInputError
 from metastore.services.cascade.dependencies import check_writable, columns_of
 from metastore.services.files.change_loop import FileService
@@ -128,6 +129,8 @@ def _successor(stored: StoredPartition, source: Table, target: Table) -> Partiti
     """Returns the partition as it is in the target. Raises InvalidInputError if it is not at its default location."""
     after = copy.deepcopy(stored.partition)
     after.catName, after.dbName, after.tableName = target.catName, target.dbName, target.tableName
+    if (source.dbName, source.owner, source.ownerType) != (target.dbName, target.owner, target.ownerType):
+        redact(after)  # the owners of the target may not know the secrets of the source
     location = after.sd.location
     if not (location and source.sd.location and target.sd.location):
         return after

@@ -11,7 +11,7 @@ from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.domain.renaming import replaces
 from metastore.domain.skew_limit import check_count
 from metastore.domain.type_strings import can_change
-from metastore.encoding.redaction import REDACTED, is_secret, restore_secrets
+from metastore.encoding.redaction import is_secret, restore_secrets
 from metastore.errors import ConflictError, InvalidInputError, InvalidOperationError
 from metastore.services.cascade.acid_tables import follow_rename
 from metastore.services.cascade.buckets import check_bucketing_columns, keep_table_order
@@ -172,15 +172,16 @@ def _check_expected(old: Table, new: Table, context: Mapping[str, str]) -> None:
     key, expected = context.get(EXPECTED_KEY), context.get(EXPECTED_VALUE)
     if key is None:
         return
+    if is_secret(key):  # an error would tell whether a guess is right
+        raise InvalidInputError(f"{EXPECTED_KEY} is {key}: it cannot be the name of a secret")
     if expected is None or key not in (new.parameters or {}):
         raise InvalidInputError(
             f"{EXPECTED_KEY} needs {EXPECTED_VALUE}, and a new value of '{key}' in the table's parameters"
         )
     actual = old.parameters.get(key)
     if actual != expected:
-        shown = REDACTED if is_secret(key) else actual
         raise ConflictError(
-            f"The table has been modified. The parameter value for key '{key}' is '{shown}'. "
+            f"The table has been modified. The parameter value for key '{key}' is '{actual}'. "
             f"The expected was value was '{expected}'"
         )
 

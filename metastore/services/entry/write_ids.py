@@ -62,12 +62,13 @@ class WriteIdService(LeasingService):
         return [TxnToWriteId(*number) for number in numbers]
 
     def valid(self, request: GetValidWriteIdsRequest) -> list[TableValidWriteIds]:
-        """Returns the write ids that a reader sees of each table: by the snapshot in the request, or now.
+        """Returns the write ids that a reader sees of each table, once: by the snapshot in the request, or now.
 
         Raises InvalidInputError for a malformed table name or snapshot, or an unknown write id.
         """
-        names = request.fullTableNames or []
-        keys = tables_of(names)
+        texts = request.fullTableNames or []
+        names = {key: text for text, key in zip(texts, tables_of(texts), strict=True)}
+        keys = list(names)
         with self._store.read() as work:
             snapshot = self._snapshot(work, request, keys)
             writes = work.write_ids.of_tables(keys)
@@ -80,7 +81,7 @@ class WriteIdService(LeasingService):
                 minOpenWriteId=visible.min_open,
                 abortedBits=bit_set(visible.aborted_at),
             )
-            for name, visible in zip(names, visible_by_table, strict=True)
+            for name, visible in zip(names.values(), visible_by_table, strict=True)
         ]
 
     def last(self, table: TableName) -> int:

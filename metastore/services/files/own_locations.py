@@ -64,7 +64,7 @@ def foreign(
     wanted = set(map(paths.canonical, locations))
     inside = {text for text in wanted if any(paths.is_within(text, root) for root in roots)}
     outside = wanted - inside
-    return (outside - _in_partitions(work, table_id, query_id, outside)) | _of_others(work, table_id, roots, inside)
+    return (outside - _in_partitions(work, table_id, query_id, outside)) | of_others(work, table_id, roots, inside)
 
 
 def _in_partitions(work: UnitOfWork, table_id: int | None, query_id: str, locations: set[str]) -> set[str]:
@@ -81,7 +81,7 @@ def _in_partitions(work: UnitOfWork, table_id: int | None, query_id: str, locati
     }
 
 
-def _of_others(work: UnitOfWork, table_id: int | None, roots: Sequence[str], locations: set[str]) -> set[str]:
+def of_others(work: UnitOfWork, table_id: int | None, roots: Sequence[str], locations: set[str]) -> set[str]:
     """Returns the locations in a directory of another object, unless the table has a location in that directory, too.
 
     Only directories below the table's present root count, and those at or below a former root: Hive permits two tables

@@ -58,11 +58,13 @@ _CALLER_GRANTS: Final = text(f"""
     )
     SELECT version, NULL::bigint AS database_id, NULL AS scope, NULL AS role, NULL AS privilege, false AS option,
            EXISTS (SELECT FROM privileges AS p JOIN who ON p.principal_type = who.kind AND p.principal = who.name
-                   WHERE p.object_type = {HiveObjectType.COLUMN}) AS has_columns
+                   WHERE p.object_type = {HiveObjectType.COLUMN}) AS has_columns,
+           false AS is_public
     FROM privileges_version
-    UNION ALL SELECT NULL, NULL, NULL, role, NULL, option, false FROM held
+    UNION ALL SELECT NULL, NULL, NULL, role, NULL, option, false, false FROM held
     UNION ALL
-    SELECT NULL, p.database_id, p.scope, NULL, upper(p.privilege), p.grant_option, false
+    SELECT NULL, p.database_id, p.scope, NULL, upper(p.privilege), p.grant_option, false,
+           p.principal_type = 2 AND p.principal = '{PUBLIC}'
     FROM privileges AS p JOIN who ON p.principal_type = who.kind AND p.principal = who.name
     WHERE p.object_type IN ({HiveObjectType.GLOBAL}, {HiveObjectType.DATABASE})
 """)  # noqa: S608 - constants
@@ -231,7 +233,7 @@ class Access(Repository):
                 elif row.scope is None:
                     everywhere.add(privilege)
                 elif is_pattern(row.scope):
-                    rules.append(NameRule(parse_pattern(row.scope), privilege))
+                    rules.append(NameRule(parse_pattern(row.scope), privilege, row.is_public))
                 else:
                     catalogs[row.scope].add(privilege)
         return CallerGrants(

@@ -12,6 +12,7 @@ from tests.wire.authorization.test_attacks import told
 from tests.wire.builders import columns, descriptor, partition, table, unique
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
+    Function,
     GetAllWriteEventInfoRequest,
     GrantRevokePrivilegeRequest,
     GrantRevokeType,
@@ -19,6 +20,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     NotificationEventRequest,
     OpenTxnRequest,
     PrivilegeBag,
+    ResourceUri,
     TableStatsRequest,
     WriteNotificationLogRequest,
 )
@@ -168,7 +170,9 @@ def test_nobody_registers_the_location_of_a_later_table(client_of: Clients) -> N
     bob.create_table(external(shared, "a", f"{home}/payroll"))
     bob.create_table(external(shared, "b", f"{home}/b"))
     bob.alter_table(shared, "b", external(shared, "c", f"{home}/b", owner=None))
-    bob.create_table(external("default", unique(), f"{home.removesuffix(f'{shared}.db')}{later}.db/t"))
+    squatting = external("default", unique(), f"{home.removesuffix(f'{shared}.db')}{later}.db/t")
+    assert "[LOCATION] privilege" in told(lambda: bob.create_table(squatting))
+    root.create_table(squatting)
     for user in (alice, "zowner"):
         for name in ("payroll", "b"):
             for new in (table(shared, name), external(shared, name, f"{home}/{name}")):
@@ -176,6 +180,40 @@ def test_nobody_registers_the_location_of_a_later_table(client_of: Clients) -> N
     assert "another table is there" in told(lambda: client_of(alice).create_database(Database(name=later)))
     client_of(alice).create_table(external(shared, "payroll", f"{home}/other"))
     assert "AlreadyExists" in told(lambda: bob.create_table(table(shared, "payroll")))
+
+
+def test_properties_and_functions_lead_neither_to_the_trash_nor_to_tables(client_of: Clients) -> None:
+    """Everybody may create tables and functions in `default`, whose directory is the warehouse."""
+    root, bob, theirs = client_of(ADMIN), client_of("bob"), unique("theirs")
+    root.create_database(Database(name=theirs, ownerName="zowner"))
+    zowner = client_of("zowner")
+    zowner.create_table(table(theirs, "t", [("ds", "string")]))
+    grant(root, on_database(theirs), "CREATE", "bob")
+    grant(root, on_database(theirs), "ALTER", "bob")
+    home = root.get_database(theirs).locationUri
+
+    def function(database: str, location: str) -> Any:
+        return Function(unique(), database, "C", None, None, 0, 1, [ResourceUri(2, location)])
+
+    moved = bob.get_database(theirs)
+    moved.locationUri = f"{home}/t"
+    for call in (
+        lambda: bob.create_table(table("default", unique(), parameters={"path": f"{home}/../.metastore_trash/x"})),
+        lambda: bob.create_function(function("default", f"{home}/../.metastore_trash/x")),
+        lambda: bob.create_function(function("default", f"{home}/t/ds=1/0.parquet")),
+        lambda: bob.create_function(function("default", f"{home}/../{unique()}.db/t/0.parquet")),
+        lambda: bob.create_function(function(theirs, f"{home}/t/ds=1/0.parquet")),
+        lambda: bob.alter_database(theirs, moved),
+    ):
+        assert "does not have [LOCATION] privilege" in told(call)
+    bob.create_function(function(theirs, f"{home}/jars/x.jar"))
+    # An owner may nest tables. The users of the outer one do not get the inner one.
+    zowner.create_table(table(theirs, "inner", sd=descriptor(f"{home}/t/inner")))
+    grant(zowner, on_table(theirs, "t"), "ALTER", "bob")
+    for location in (f"{home}/t/inner", f"{home}/t/inner/x"):
+        nested = partition(theirs, "t", ["1"], sd=descriptor(location))
+        assert "does not have [LOCATION] privilege" in told(lambda: bob.add_partition(nested))  # noqa: B023
+    zowner.add_partition(nested)
 
 
 def test_a_user_with_the_grant_option_revokes_only_own_grants(client_of: Clients) -> None:

@@ -6,13 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from thrift.protocol.TBase import TExceptionBase
 
 from metastore.cli.commands import run
 from tests.fixtures.server import Server
 from tests.wire.authorization.conftest import ADMIN, OFFICER, STEWARD
 from tests.wire.authorization.granting import GROUP, ROLE, everywhere, grant, on_column, on_database, on_table, revoke
-from tests.wire.builders import new_database, table, unique
+from tests.wire.builders import descriptor, new_database, table, unique
 from thrift_idl.gen.hive_metastore.ttypes import (
+    Database,
     HiveObjectRef,
     HiveObjectType,
     MetaException,
@@ -96,6 +98,34 @@ def test_a_deny_applies_to_groups_roles_and_owners(client_of: Clients, sales: st
     assert sales not in bob.get_all_databases()
     with pytest.raises(NoSuchObjectException):
         bob.get_database(sales)
+
+
+def test_an_owner_cannot_hand_on_what_a_rule_denies(client_of: Clients) -> None:
+    root, owner, sales = client_of(ADMIN), client_of("olga"), unique("sales")
+    root.create_database(Database(name=sales, ownerName="olga"))
+    for name in ("secret", "pay", "orders"):
+        owner.create_table(table(sales, name))
+    grant(root, everywhere(f"{sales}.secret"), "DENY SELECT", "olga")
+    grant(root, everywhere(f"{sales}.pay.x"), "DENY SELECT", "olga")
+    for on in (on_database(sales), on_table(sales, "secret"), on_table(sales, "pay")):
+        for privilege in ("SELECT", "ALL"):
+            with pytest.raises(MetaException, match=rf"\[{privilege} WITH GRANT OPTION\]"):
+                grant(owner, on, privilege, "accomplice")
+    grant(owner, on_database(sales), "INSERT", "accomplice")
+    given, database = owner.get_table(sales, "secret"), owner.get_database(sales)
+    given.owner = database.ownerName = "accomplice"
+    copy = table(sales, "copied", sd=descriptor(given.sd.location))
+    for call in (
+        lambda: owner.alter_table(sales, "secret", given),
+        lambda: owner.alter_database(sales, database),
+        lambda: owner.create_table(copy),
+    ):
+        with pytest.raises(TExceptionBase, match=r"Permission denied: user \[olga\]"):
+            call()
+    for on in (on_table(sales, "secret"), on_table(sales, "orders")):
+        grant(owner, on, "DROP", "accomplice")
+    grant(root, everywhere(f"{sales}.orders.x"), "DENY SELECT", "public", ROLE)
+    grant(owner, on_table(sales, "orders"), "SELECT", "accomplice")  # the rule applies to the accomplice, too
 
 
 def test_a_rename_does_not_escape_a_rule(client_of: Clients, sales: str) -> None:

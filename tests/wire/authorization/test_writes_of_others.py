@@ -20,6 +20,8 @@ from tests.wire.builders import partition, table, unique
 from tests.wire.writing import begin, change, clean, day, files_below, let_die, local, publish, renew, write_file
 from thrift_idl.gen.hive_metastore.ttypes import (
     Catalog,
+    CompactionRequest,
+    CompactionType,
     CreateCatalogRequest,
     CreationMetadata,
     Database,
@@ -32,6 +34,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
     OpenTxnRequest,
+    ShowCompactRequest,
     SQLForeignKey,
     WriteNotificationLogBatchRequest,
     WriteNotificationLogRequest,
@@ -332,3 +335,11 @@ def test_insert_does_not_undo_what_the_owner_changes_meanwhile(
         assert f"Another client has just changed {theirs}.{name}" in answer.result()
     bob.alter_table(theirs, name, new)
     assert root.get_table(theirs, name).parameters["numRows"] == "7"
+
+
+def test_nobody_chooses_the_user_of_a_compaction(client_of: Clients) -> None:
+    bob, mine = client_of("bob"), unique("mine")
+    client_of(ADMIN).create_database(Database(name=mine, ownerName="bob"))
+    bob.create_table(table(mine, "t", [("ds", "string")]))
+    bob.compact2(CompactionRequest(mine, "t", "ds=1", CompactionType.MAJOR, "zowner"))
+    assert [queued.runAs for queued in bob.show_compact(ShowCompactRequest(dbName=mine)).compacts] == [None]
