@@ -24,6 +24,9 @@ RESTRICTED: Final = "spark.metastore.restricted"
 # The settings of file systems that hold credentials, such as fs.s3a.secret.key and fs.azure.account.key.….
 _SECRET = re.compile(r"spark\.hadoop\..*(secret|password|token|key|credential)", re.IGNORECASE)
 
+# Settings that name classes of others, which run while a SparkContext starts.
+_CODE_AT_START = ("spark.plugins", "spark.extraListeners")
+
 _forked = Event()  # set when this process has forked
 if os.name == "posix":
     os.register_at_fork(after_in_parent=_forked.set)
@@ -48,7 +51,7 @@ def start_context(conf: SparkConf) -> SparkContext:
     preparation.start()
     try:
         context = SparkContext.getOrCreate(conf)
-        preparation.join()  # two threads that initialize the same classes could wait for each other
+        preparation.join()
         return context
     except Py4JJavaError as error:  # Spark has logged its stack trace
         raise SessionError(f"Spark does not start: {first_line(error.java_exception)}") from None
@@ -75,10 +78,14 @@ def _load_known_formats_only(gateway: Any) -> None:
 def _prepare_classes(gateway: Any) -> None:
     """Compiles the capability `core`, and initializes Spark's SQL functions, while a SparkContext starts on another
     processor. Errors are reported where the classes are used.
+
+    Two threads that initialize classes of SQL can wait for each other for ever (SPARK-50620). A SparkContext uses
+    none of them, unless it has plug-ins or listeners.
     """
     with suppress(UnsupportedSparkError, Py4JError, OSError):
         capabilities(gateway).loader("core")
-        if versions.SQL_FUNCTIONS is not None:
+        system = java_class(gateway.jvm, "java.lang.System")
+        if versions.SQL_FUNCTIONS is not None and not any(map(system.getProperty, _CODE_AT_START)):
             java_class(gateway.jvm, "java.lang.Class").forName(versions.SQL_FUNCTIONS)
 
 
