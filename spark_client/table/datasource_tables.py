@@ -2,7 +2,8 @@
 
 That schema keeps the case of column names. The descriptor in the metastore is for Hive. If Hive lacks a type
 (TIMESTAMP_NTZ, VARIANT), Spark writes a placeholder there: one column `col` and the format SequenceFile
-(HiveExternalCatalog). The descriptors of the partitions have the same placeholder.
+(HiveExternalCatalog), and partition columns have the type `<derived from deserializer>`. The descriptors of the
+partitions have the same placeholder.
 """
 
 from __future__ import annotations
@@ -38,12 +39,13 @@ def with_spark_schema(table: Table) -> Table:
     if provider is None:
         return table
     by_name = {column.name: column for column in table.columns}
+    declared = {column.name.lower(): column for column in _columns(table)}
+    keys = [replace(column, type=declared.pop(column.name, column).type) for column in table.partition_columns]
     columns = [
-        replace(by_name[column.name.lower()], name=column.name) if column.name.lower() in by_name else column
-        for column in _columns(table)
+        replace(by_name[name], name=column.name) if name in by_name else column for name, column in declared.items()
     ]
     storage = replace(table.storage, serde=_SERDES[provider])
-    return replace(table, columns=tuple(columns) or table.columns, storage=storage)
+    return replace(table, columns=tuple(columns) or table.columns, partition_columns=tuple(keys), storage=storage)
 
 
 def partition_with_spark_schema(table: Table, partition: Partition) -> Partition:
@@ -68,12 +70,11 @@ def partition_directory_keys(table: Table) -> Sequence[str]:
 
 
 def _columns(table: Table) -> Iterator[Column]:
-    keys = {column.name for column in table.partition_columns}
+    """Yields the recorded columns, with the partition columns."""
     for sent in schema_fields(table):
         field = StructField.fromJson(dict(sent))
-        if field.name.lower() not in keys:
-            metadata = field.metadata or {}
-            yield Column(field.name, metadata.get(CHAR_TYPE) or field.dataType.simpleString(), metadata.get("comment"))
+        metadata = field.metadata or {}
+        yield Column(field.name, metadata.get(CHAR_TYPE) or field.dataType.simpleString(), metadata.get("comment"))
 
 
 def schema_fields(table: Table) -> Sequence[Mapping[str, Any]]:

@@ -203,7 +203,8 @@ class _RowChanges:
         if not self._acting or self._joins or not self._may_replace_parts():
             touched = self._touched()
             separable = self._with_separate_parts(touched)
-            return touched, self._parts(separable, self._changed_parts(separable, new) if separable else ())
+            within = touched if _moves(self._table, self._change) else separable  # rows may move from any of them
+            return touched, self._parts(separable, self._changed_parts(within, new) if separable else ())
         changed = self._changed_parts(None, new)
         touched = self._known({tuple(values) for *values, _, is_old in changed if is_old})
         return touched, self._parts(self._with_separate_parts(touched), changed)

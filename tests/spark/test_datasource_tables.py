@@ -271,3 +271,13 @@ def test_partitions_with_types_that_hive_lacks_are_appended_to_and_changed(
     assert [tuple(row) for row in actual] == [
         (4, "b", True), (5, "b", True), (6, "b", True), (10, "a", True), (30, "b", True)
     ]  # fmt: skip
+
+
+def test_a_partition_column_may_have_a_type_that_hive_lacks(spark: SparkSession, table_name: str) -> None:
+    first, second = "TIMESTAMP_NTZ'2024-01-31 00:00:00'", "TIMESTAMP_NTZ'2024-01-31 12:00:00.5'"
+    spark.sql(f"CREATE TABLE {table_name} USING parquet PARTITIONED BY (ds) AS SELECT 1 AS id, {first} AS ds")
+    spark.sql(f"INSERT INTO {table_name} VALUES (2, {first}), (3, {second}), (4, NULL)")
+    spark.sql(f"INSERT OVERWRITE {table_name} PARTITION (ds = {second}) SELECT 5")
+    spark.sql(f"UPDATE {table_name} SET ds = {second} WHERE id = 2")
+    actual = spark.sql(f"SELECT id, ds = {second} AS later FROM {table_name} ORDER BY id").collect()
+    assert [tuple(row) for row in actual] == [(1, False), (2, True), (4, None), (5, True)]

@@ -132,6 +132,15 @@ def test_only_skew_directories_with_such_rows_are_written(
     assert set(rows(spark, table_name)) == known
 
 
+def test_a_row_moves_from_a_partition_without_skew_directories(spark: SparkSession, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (id INT, k INT) PARTITIONED BY (s STRING) STORED AS PARQUET")
+    spark.sql(f"INSERT INTO {table_name} VALUES (2, 1, 'x')")
+    spark.sql(f"ALTER TABLE {table_name} SKEWED BY (k) ON (1) STORED AS DIRECTORIES")
+    spark.sql(f"INSERT INTO {table_name} VALUES (3, 2, 'y')")
+    spark.sql(f"MERGE INTO {table_name} t USING (SELECT 1 AS k) s ON t.id > s.k WHEN MATCHED THEN UPDATE SET s = 'y'")
+    assert rows(spark, table_name) == [(2, 1, "y"), (3, 2, "y")]
+
+
 def test_others_find_all_directories_of_a_table_below_its_location(
     spark: SparkSession, metastore: MetastoreClient, table_name: str
 ) -> None:

@@ -6,6 +6,7 @@ import os
 import random
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ import pyspark
 
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
+from spark_client.errors import SessionError
+from spark_client.jvm.servers import check_free
 from tests.bench.writing.outage import kill
 from tests.bench.writing.random_interfaces import CLASSIC, CONNECT, JDBC, OTHER, Figures, Interface, RandomInterfaces
 from tests.fixtures.real_hive import free_port
@@ -53,7 +56,7 @@ class _Drivers:
     """Two drivers, of which the first serves JDBC and Spark Connect, and a client of the latter."""
 
     def __init__(self, uri: str) -> None:
-        connect, thrift = free_port(), free_port()
+        connect, thrift = self._ports = free_port(), free_port()
         environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
         program = [sys.executable, "-W", "ignore", _PROGRAM, "driver", uri]
         self.first = Interface([*program, str(connect) if _HAS_CONNECT else "-", str(thrift)], environment)
@@ -76,6 +79,8 @@ class _Drivers:
 
     def restart_first(self) -> None:
         self.first.kill()
+        for port in self._ports:
+            _wait_until_free(port)  # the JVM ends later than the process that started it
         self.first.start()
         self.second.ask("SELECT 1", self.jdbc)  # fails; the next one connects again
         for client in self.clients:
@@ -89,6 +94,16 @@ class _Drivers:
     def stop(self) -> None:
         for interface in (*self.clients, self.second, self.first):
             interface.kill()
+
+
+def _wait_until_free(port: int) -> None:
+    while True:
+        try:
+            check_free("127.0.0.1", port)
+        except SessionError:
+            time.sleep(0.1)
+        else:
+            return
 
 
 @contextmanager
