@@ -18,6 +18,7 @@ class RequiredPrivilege:
     Attributes:
         new_owner: name and kind of the owner that the call sets. Only owners may change the owner.
         if_missing: if the object does not exist, one of these rights on its database is required instead.
+        with_contents: rules must not deny these rights on an object inside either.
         replacement: the struct that replaces the object. INSERT is enough if only a table's statistics differ. Fields
             that are unset, and that the caller may not change, are set to their stored values.
     """
@@ -26,6 +27,7 @@ class RequiredPrivilege:
     any_of: tuple[Right, ...] = ()
     new_owner: tuple[str | None, int | None] | None = None
     if_missing: tuple[Right, ...] | None = None
+    with_contents: bool = False
     replacement: object = None
 
 

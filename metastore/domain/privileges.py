@@ -277,11 +277,11 @@ def denied_rights(grants: CallerGrants, securable: Securable) -> frozenset[str]:
     return frozenset(rule.privilege.removeprefix(DENY) for rule in _rules_on(grants, securable) if rule.is_deny)
 
 
-def withheld_rights(grants: CallerGrants, securable: Securable) -> frozenset[str]:
-    """Returns what rules deny to the caller alone on the object, in it, or on a column: it cannot be granted."""
+def withheld_rights(grants: CallerGrants, securable: Securable, *, of_everybody: bool = False) -> frozenset[str]:
+    """Returns the rights that rules deny to the caller (not to everybody) on the object, in it, or on a column."""
     names = (securable.catalog, securable.database, securable.name)
-    denies = (rule for rule in grants.rules if rule.is_deny and not rule.is_public and rule.pattern.touches(*names))
-    return expanded(rule.privilege.removeprefix(DENY) for rule in denies)
+    denies = (rule for rule in grants.rules if rule.is_deny and (of_everybody or not rule.is_public))
+    return expanded(rule.privilege.removeprefix(DENY) for rule in denies if rule.pattern.touches(*names))
 
 
 def _rules_on(grants: CallerGrants, securable: Securable) -> Iterator[NameRule]:

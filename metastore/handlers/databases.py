@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from metastore.domain.names import DEFAULT_CATALOG
-from metastore.domain.privileges import Right
 from metastore.encoding.binary import EncodedStruct
 from metastore.handlers.arguments import database_name, database_pattern, required, required_database_name
 from metastore.operations.answer_filters import database_objects, databases
 from metastore.operations.assignments import set_database_owner
 from metastore.operations.audit_details import parameters
 from metastore.operations.fields import DatabaseFields
-from metastore.operations.operation import TARGET, any_of, change, from_fields, operation, visible
-from metastore.operations.requirements import altered_database, new_database
+from metastore.operations.operation import TARGET, change, from_fields, operation, visible
+from metastore.operations.requirements import altered_database, dropped_database, new_database
 from metastore.services.entry.databases import DatabaseService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlterDatabaseRequest,
@@ -105,11 +104,15 @@ class DatabaseHandlers:
     def alter_database_req(self, request: AlterDatabaseRequest) -> None:
         self.alter_database(request.oldDbName, required("newDb", request.newDb))
 
-    @change(_DATABASE, any_of(Right.DROP))
+    @change(_DATABASE, from_fields(dropped_database, TARGET, "cascade"))
     def drop_database(self, name: str, delete_data: bool, cascade: bool) -> None:
         self._databases.drop(required_database_name(name), delete_data=bool(delete_data), cascade=bool(cascade))
 
-    @change(DatabaseFields("req.name", "req.catalogName"), any_of(Right.DROP), missing_ok="req.ignoreUnknownDb")
+    @change(
+        DatabaseFields("req.name", "req.catalogName"),
+        from_fields(dropped_database, TARGET, "req.cascade"),
+        missing_ok="req.ignoreUnknownDb",
+    )
     def drop_database_req(self, request: DropDatabaseRequest) -> None:
         self._databases.drop(
             required_database_name(request.name, request.catalogName),

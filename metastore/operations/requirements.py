@@ -72,6 +72,11 @@ def altered_database(name: str | None, new: Database | None) -> Requirements:
     yield LocationPrivilege(database, None, locations_in(new))
 
 
+def dropped_database(database: DatabaseName, cascade: bool | None) -> Requirements:
+    """DROP; with CASCADE, no rule may deny it on a table inside."""
+    yield RequiredPrivilege(database, (Right.DROP,), with_contents=bool(cascade))
+
+
 # Tables
 
 

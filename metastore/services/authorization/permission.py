@@ -123,6 +123,8 @@ class Permission:
                 return
         securable = self._visible(name)
         held = rights(self._grants, securable)
+        if required.with_contents:
+            held -= withheld_rights(self._grants, securable, of_everybody=True)
         new = required.replacement
         version = self._compared_version(name, new) if new is not None and Right.INSERT in held else None
         if version is None:

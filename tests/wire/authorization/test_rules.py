@@ -100,7 +100,7 @@ def test_a_deny_applies_to_groups_roles_and_owners(client_of: Clients, sales: st
         bob.get_database(sales)
 
 
-def test_an_owner_cannot_hand_on_what_a_rule_denies(client_of: Clients) -> None:
+def test_an_owner_cannot_get_around_what_a_rule_denies(client_of: Clients) -> None:
     root, owner, sales = client_of(ADMIN), client_of("olga"), unique("sales")
     root.create_database(Database(name=sales, ownerName="olga"))
     for name in ("secret", "pay", "orders"):
@@ -124,6 +124,9 @@ def test_an_owner_cannot_hand_on_what_a_rule_denies(client_of: Clients) -> None:
             call()
     for on in (on_table(sales, "secret"), on_table(sales, "orders")):
         grant(owner, on, "DROP", "accomplice")
+    grant(root, everywhere(f"{sales}.orders"), "DENY DROP", "olga")
+    with pytest.raises(MetaException, match=rf"\[DROP\] privilege on \[{sales}\]"):
+        owner.drop_database(sales, True, True)
     grant(root, everywhere(f"{sales}.orders.x"), "DENY SELECT", "public", ROLE)
     grant(owner, on_table(sales, "orders"), "SELECT", "accomplice")  # the rule applies to the accomplice, too
 
