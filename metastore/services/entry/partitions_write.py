@@ -168,8 +168,10 @@ class PartitionWriteService(ChangingService):
 
 def _get_table(work: UnitOfWork, table: TableName, *, lock: Literal["share"] | None = None) -> StoredTable:
     """Reads a table. Raises InvalidObjectError, as Hive does here, if it does not exist."""
-    error = InvalidObjectError(f"Unable to add partition because table or database do not exist: {table}")
-    return required(work.tables.find(table, lock=lock), error)
+    stored = work.tables.find(table, lock=lock)
+    if stored is None:
+        raise InvalidObjectError(f"Unable to add partition because table or database do not exist: {table}")
+    return stored
 
 
 def _existing(work: UnitOfWork, stored: StoredTable, partitions: Sequence[NamedPartition]) -> set[str]:

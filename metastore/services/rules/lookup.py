@@ -40,12 +40,18 @@ def get_catalog(work: UnitOfWork, name: str, *, lock: bool = False) -> Catalog:
 
 def get_database(work: UnitOfWork, name: DatabaseName, *, lock: bool = False) -> StoredDatabase:
     """Reads a database. `lock`: no other transaction can change or drop it. Raises NotFoundError."""
-    return required(work.databases.find(name, lock=lock), missing_database(name))
+    stored = work.databases.find(name, lock=lock)
+    if stored is None:
+        raise missing_database(name)
+    return stored
 
 
 def get_home(work: UnitOfWork, name: DatabaseName) -> StoredDatabase:
     """Reads the database of a new object. Raises InvalidObjectError, as Hive does there, if it does not exist."""
-    return required(work.databases.find(name), InvalidObjectError(f"database {name} not found"))
+    stored = work.databases.find(name)
+    if stored is None:
+        raise InvalidObjectError(f"database {name} not found")
+    return stored
 
 
 def get_table(work: UnitOfWork, name: TableName, *, lock: TableLock | None = None) -> StoredTable:
