@@ -59,6 +59,14 @@ def test_sessions_end_by_age_and_with_their_credential() -> None:
     assert sessions.find(secret) is None
 
 
+def test_a_user_who_logs_in_often_ends_only_own_sessions() -> None:
+    sessions = Sessions(lambda _: [""], 0.0)
+    alice = sessions.begin(Identity("alice", PASSWORD))
+    mallory = [sessions.begin(Identity("mallory", PASSWORD)) for _ in range(101)]
+    assert sessions.find(alice)
+    assert [bool(sessions.find(secret)) for secret in mallory] == [False] + [True] * 100
+
+
 def test_the_groups_of_a_credential_count() -> None:
     """Grants and denies may name them."""
     known = Identity("alice", JWT, groups=("contractors",))

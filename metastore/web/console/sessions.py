@@ -14,6 +14,7 @@ from metastore.identity import Identity
 
 _BYTES: Final = 32  # of a session's secret
 _MAX_SESSIONS: Final = 10_000
+_MAX_OF_USER: Final = 100
 Ended = Callable[[Sequence[Identity]], list[str]]
 """Returns, for each identity, the reason why its credential is no longer valid, or an empty text."""
 
@@ -29,9 +30,12 @@ class Sessions:
         self._sessions: OrderedDict[bytes, tuple[Identity, float]] = OrderedDict()  # by digest, the oldest first
 
     def begin(self, identity: Identity) -> str:
-        """Begins a session and returns its secret. The oldest session ends if there are too many."""
+        """Begins a session and returns its secret. The oldest session ends if the user, or all users, have too many."""
         secret = secrets.token_urlsafe(_BYTES)
         with self._lock:
+            own = [key for key, (other, _) in self._sessions.items() if other.user == identity.user]
+            for key in own[: max(0, len(own) - _MAX_OF_USER + 1)]:
+                del self._sessions[key]
             self._sessions[_digest(secret)] = identity, self._clock()
             while len(self._sessions) > _MAX_SESSIONS:
                 self._sessions.popitem(last=False)

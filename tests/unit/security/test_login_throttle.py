@@ -156,7 +156,7 @@ def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_hosts() -> None:
-    assert host_of("10.0.0.1:99") == "10.0.0.1"
+    assert host_of("10.0.0.1:99") == host_of("[::ffff:10.0.0.1]:99") == "10.0.0.1"
     assert host_of("[2001:db8::1:2]:99") == host_of("[2001:db8::ffff]:1") == "2001:db8::/64"
 
 
