@@ -84,12 +84,25 @@ def as_dicts(rows: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def _check(file: Path | None) -> None:
-    if file and (file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK)):
+    if file and (file.is_dir() or not os.access(file if _is_stream(file) else file.resolve().parent, os.W_OK)):
         raise ConfigurationError(f"The report {file} cannot be written: choose a file in a writable folder")
 
 
+def _is_stream(file: Path) -> bool:
+    """Returns whether the file is a pipe or a device, such as /dev/stdout: it cannot be replaced."""
+    return file.exists() and not file.is_file()
+
+
 def _write(file: Path, report: Report) -> None:
+    """Writes the report whole or not at all: a reader, or a death meanwhile, finds the earlier one."""
+    text = json.dumps(asdict(report), indent=2, default=str) + "\n"
     try:
-        file.write_text(json.dumps(asdict(report), indent=2, default=str) + "\n")
+        if _is_stream(file):
+            file.write_text(text)
+            return
+        whole = file.resolve()
+        part = whole.with_name(f".{whole.name}.part")
+        part.write_text(text)
+        part.replace(whole)
     except OSError as error:
         raise ConfigurationError(f"The report {file} cannot be written: {error.strerror}") from error

@@ -8,7 +8,7 @@ from typing import Any, Final
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.partition_names import value_path
 from metastore.domain.transactions import ABORTED
-from metastore.importing.messages import json_message
+from metastore.importing.messages import is_renamed, json_message
 from metastore.importing.sources.objects import (
     SourceConstraint,
     SourceStatistics,
@@ -172,9 +172,9 @@ def events(work: UnitOfWork, target: Target, batch: Sequence[NotificationEvent])
             detail = f"its message in the format {event.messageFormat} cannot be read; the event is left out"
             target.report(EVENT_FORMAT, f"event {event.eventId}", detail)
             continue
-        event.message = message
+        event.message, event.messageFormat = message, None
         kept.append(event)
-    work.bulk_objects.insert_events(kept)
+    work.bulk_objects.insert_events(kept, {event.eventId for event in kept if is_renamed(event)})
     if kept:
         work.bulk_objects.raise_last_event(max(event.eventId for event in kept))  # a later run reads a later snapshot
     return len(kept)

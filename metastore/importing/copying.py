@@ -164,21 +164,41 @@ class Copier:
         cursors = {stages[start]: state.cursor}
         for stage in stages[start:settled]:
             self._copy(state.id, target, stage, cursors.get(stage, ""), selection)
-        if state.snapshots > 1 and self._settle(state.id, target, selection):
-            start, cursors = settled, {}  # replaced tables have lost the objects that belong to them
-            self._digests = Digests()  # of objects that are not stored any more
-            with self._store.transaction(audited=False) as work:
-                work.imports.forget_counts(state.id, names[settled:])
+        reached = (stages[start], state.cursor) if start >= settled else (Stage.PARTITIONS, LAST)
+        if state.snapshots > 1 and self._settle(state.id, target, selection, reached, names[settled:]):
+            start, cursors = settled, {}
         for stage in stages[max(start, settled) :]:
             self._copy(state.id, target, stage, cursors.get(stage, ""), selection)
 
-    def _settle(self, import_id: int, target: Target, selection: Selection) -> bool:
+    def _settle(
+        self, import_id: int, target: Target, selection: Selection, reached: tuple[Stage, str], later: Sequence[str]
+    ) -> bool:
+        """Makes tables and partitions equal to this snapshot. Returns whether the `later` stages must be copied again:
+        replaced tables have lost the objects that belong to them.
+
+        `reached`: the stage and cursor of the progress. The first change sets it back, in its own transaction, so that
+        a run after a death in here copies the later stages again, too.
+        """
+        changed = False
+
         def step(action: Callable[[UnitOfWork], object]) -> None:
+            stage, cursor = (Stage.PARTITIONS, LAST) if changed else reached
             with self._store.transaction(audited=False) as work:
                 action(work)
-                self._advance(work, import_id, Stage.PARTITIONS, Batch([], LAST), 0)
+                self._advance(work, import_id, stage, Batch([], cursor), 0)
 
-        return settle(self._source, target, selection, step)
+        def change(action: Callable[[UnitOfWork], object]) -> None:
+            nonlocal changed
+            changed, self._digests = True, Digests()  # the digests are of objects that are not stored any more
+
+            def forgetting(work: UnitOfWork) -> None:
+                action(work)
+                work.imports.forget_counts(import_id, later)
+
+            step(forgetting)
+
+        settle(self._source, target, selection, step, change)
+        return changed
 
     def _copy(self, import_id: int, target: Target, stage: Stage, cursor: str, selection: Selection) -> None:
         """Copies one stage: a thread reads, another one prepares, and this one stores, all at the same time."""

@@ -6,8 +6,10 @@ import base64
 import gzip
 import json
 import zlib
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
+from metastore.domain.names import DEFAULT_CATALOG, TableName, fold
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
 
 GZIP: Final = "gzip(json-2.0)"
@@ -27,3 +29,38 @@ def json_message(event: NotificationEvent) -> str | None:
     except (ValueError, OSError, EOFError, zlib.error):
         return None
     return text
+
+
+def message_of(event: NotificationEvent) -> Mapping[str, Any] | None:
+    """Decodes the message of an event. Returns None for an unreadable message."""
+    try:
+        document = json.loads(json_message(event) or "")
+    except ValueError:
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def struct_of(message: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:
+    """Returns a struct of a message: a text in Thrift's JSON protocol, with the numbers of fields as keys."""
+    try:
+        document = json.loads((message or {})[name])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def name_of(table: Mapping[str, Any], catalog: str) -> TableName | None:
+    """Returns the name of a table that `struct_of` returned; None if it has none."""
+    name, database = (str(table.get(number, {}).get("str", "")).lower() for number in ("1", "2"))
+    return TableName(catalog, database, name) if name and database else None
+
+
+def is_renamed(event: NotificationEvent) -> bool:
+    """Returns whether the event gave its table another name. Events are stored under the new one. An event with an
+    unreadable message may have done so."""
+    if event.eventType != "ALTER_TABLE":
+        return False
+    before = struct_of(message_of(event), "tableObjBeforeJson")
+    catalog = fold(event.catName or DEFAULT_CATALOG)
+    new = TableName(catalog, fold(event.dbName or ""), fold(event.tableName or ""))
+    return before is None or name_of(before, catalog) != new

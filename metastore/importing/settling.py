@@ -28,24 +28,21 @@ Step: TypeAlias = Callable[[Callable[[UnitOfWork], object]], object]
 """Runs statements in a transaction of their own, if this run still owns the import."""
 
 
-def settle(source: Source, target: Target, selection: Selection, step: Step) -> bool:
-    """Makes tables and partitions equal to the snapshot. Returns whether something differed."""
+def settle(source: Source, target: Target, selection: Selection, step: Step, change: Step) -> None:
+    """Makes tables and partitions equal to the snapshot. `change`: runs the statements that change one of them."""
     for batch in source.read(Stage.DATABASES, "", selection):
         databases = [target.rewriting.rewrite(database) for database in batch.objects]
         step(partial(_replace_databases, databases))
     seen: set[TableName] = set()
-    differed = False
     for batch in source.read(Stage.TABLES, "", selection):
         seen.update(TableName(table.catName, table.dbName, table.tableName) for table in batch.objects)
         changed: list[Table] = []
         step(partial(_find_changed, target, batch.objects, changed))
         for table in changed:
-            step(partial(_replace_table, target, table))
-        differed = differed or bool(changed)
+            change(partial(_replace_table, target, table))
     for name in target.tables.keys() - seen:
-        step(partial(drop_tables, target=target, names=[name]))
-        differed = True
-    return _settle_partitions(source, target, selection, step) or differed
+        change(partial(drop_tables, target=target, names=[name]))
+    _settle_partitions(source, target, selection, step, change)
 
 
 def _replace_databases(databases: Sequence[Database], work: UnitOfWork) -> None:
@@ -64,16 +61,15 @@ def _replace_table(target: Target, table: Table, work: UnitOfWork) -> None:
     apply(work, target, Stage.TABLES, [table])
 
 
-def _settle_partitions(source: Source, target: Target, selection: Selection, step: Step) -> bool:
+def _settle_partitions(source: Source, target: Target, selection: Selection, step: Step, change: Step) -> None:
     theirs = source.totals(selection)
     ours: dict[int, Totals] = {}
     step(lambda work: ours.update(work.bulk_load.totals([table.id for table in target.tables.values()])))
     different = [name for name, table in target.tables.items() if theirs.get(name, _NONE) != ours.get(table.id, _NONE)]
     for name in different:
-        step(partial(_delete_partitions, target.tables[name].id))
+        change(partial(_delete_partitions, target.tables[name].id))
         for partitions in source.partitions(name, None):
-            step(partial(apply, target=target, stage=Stage.PARTITIONS, batch=partitions))
-    return bool(different)
+            change(partial(apply, target=target, stage=Stage.PARTITIONS, batch=partitions))
 
 
 def _delete_partitions(table_id: int, work: UnitOfWork) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName, fold
 from metastore.domain.partition_names import value_path
-from metastore.importing.messages import json_message
+from metastore.importing.messages import message_of, name_of, struct_of
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
 
 Key: TypeAlias = tuple[tuple[str, str], ...] | tuple[str, ...]
@@ -78,7 +77,7 @@ class Changes:
     def add(self, event: NotificationEvent) -> None:
         """Adds the changes of one event. An unreadable event counts as a change of the whole object that it names."""
         kind, table = str(event.eventType), _table(event)
-        message = _message(event)
+        message = message_of(event)
         if kind in _OF_DATABASE or kind == "DROP_DATABASE":
             name = DatabaseName(fold(event.catName) or DEFAULT_CATALOG, fold(event.dbName) or "")
             self.databases.add(name)
@@ -98,10 +97,10 @@ class Changes:
             self.add_table(table, whole=True)
 
     def _add_altered(self, table: TableName, message: Mapping[str, Any] | None) -> None:
-        before, after = (_struct(message, f"tableObj{when}Json") for when in ("Before", "After"))
+        before, after = (struct_of(message, f"tableObj{when}Json") for when in ("Before", "After"))
         known = before is not None and after is not None
         for struct in (before, after):
-            if struct is not None and (name := _name_of(struct, table)):
+            if struct is not None and (name := name_of(struct, table.catalog)):
                 whole = not known or _schema(before) != _schema(after)
                 self.add_table(name, whole=whole)
         self.add_table(table, whole=not known)
@@ -167,29 +166,6 @@ def _table(event: NotificationEvent) -> TableName | None:
     return TableName(fold(event.catName) or DEFAULT_CATALOG, database, table) if table and database else None
 
 
-def _message(event: NotificationEvent) -> Mapping[str, Any] | None:
-    """Decodes the message of an event. Returns None for an unreadable message."""
-    try:
-        document = json.loads(json_message(event) or "")
-    except ValueError:
-        return None
-    return document if isinstance(document, dict) else None
-
-
-def _struct(message: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:
-    """Returns a struct of a message: a text in Thrift's JSON protocol, with the numbers of fields as keys."""
-    try:
-        document = json.loads((message or {})[name])
-    except (KeyError, TypeError, ValueError):
-        return None
-    return document if isinstance(document, dict) else None
-
-
-def _name_of(table: Mapping[str, Any], other: TableName) -> TableName | None:
-    name, database = (str(table.get(number, {}).get("str", "")).lower() for number in ("1", "2"))
-    return TableName(other.catalog, database, name) if name and database else None
-
-
 def _schema(table: Mapping[str, Any] | None) -> Any:
     """Returns the properties whose change affects all partitions: names, columns, keys, location."""
     return table and [table.get(number) for number in ("1", "2", "7", "8")]
@@ -197,7 +173,7 @@ def _schema(table: Mapping[str, Any] | None) -> Any:
 
 def _is_renamed(message: Mapping[str, Any] | None) -> bool:
     """Returns whether the values of the partition of an ALTER_PARTITION event have changed, or are unknown."""
-    before, after = (_struct(message, f"partitionObj{when}Json") for when in ("Before", "After"))
+    before, after = (struct_of(message, f"partitionObj{when}Json") for when in ("Before", "After"))
     return before is None or after is None or before.get("1") != after.get("1")
 
 
@@ -212,6 +188,6 @@ def _keys(message: Mapping[str, Any] | None) -> list[Key]:
         tuple((str(key), str(value)) for key, value in one.items()) for one in maps if isinstance(one, dict)
     ]
     for name in ("partitionObjBeforeJson", "partitionObjAfterJson", "ptnObjJson"):
-        struct = _struct(message, name) or {}
+        struct = struct_of(message, name) or {}
         partition_keys.append(tuple(map(str, struct.get("1", {}).get("lst", ())[2:])))
     return [one for one in partition_keys if one]

@@ -5,7 +5,7 @@ As in `bulk_load`, everything is stored unchanged. Rows that exist already stay.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Table, func, select, text
@@ -48,10 +48,11 @@ _INSERT_KEYS: Final = text(
 )
 _ROWS: Final = 500  # of a statement with values
 _INSERT_EVENTS: Final = """
-    INSERT INTO notification_log (event_id, event_time, event_type, catalog, database, table_name, message)
+    INSERT INTO notification_log (event_id, event_time, event_type, catalog, database, table_name, message, renamed)
     SELECT * FROM unnest(
         cast(%(ids)s AS bigint[]), cast(%(times)s AS int[]), cast(%(types)s AS text[]), cast(%(catalogs)s AS text[]),
-        cast(%(databases)s AS text[]), cast(%(tables)s AS text[]), cast(%(messages)s AS text[])
+        cast(%(databases)s AS text[]), cast(%(tables)s AS text[]), cast(%(messages)s AS text[]),
+        cast(%(renamed)s AS boolean[])
     )
     ON CONFLICT DO NOTHING
 """
@@ -175,8 +176,8 @@ class BulkObjects(Repository):
         number: int = self._connection.execute(query).scalar_one()
         return number
 
-    def insert_events(self, events: Sequence[NotificationEvent]) -> None:
-        """Adds events of the source with their numbers and times."""
+    def insert_events(self, events: Sequence[NotificationEvent], renaming: Collection[int] = ()) -> None:
+        """Adds events of the source with their numbers and times. `renaming`: the ids of those that renamed a table."""
         columns = {
             "ids": [str(event.eventId) for event in events],
             "times": [str(event.eventTime) for event in events],
@@ -185,6 +186,7 @@ class BulkObjects(Repository):
             "databases": [event.dbName for event in events],
             "tables": [event.tableName for event in events],
             "messages": [event.message for event in events],
+            "renamed": [str(event.eventId in renaming) for event in events],
         }
         run(self._connection, _INSERT_EVENTS, **dict(zip(columns, array_literals(columns.values()), strict=True)))
 

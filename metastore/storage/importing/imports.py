@@ -205,7 +205,7 @@ class Imports(Repository):
 
     def forget_counts(self, number: int, stages: Sequence[str]) -> None:
         """Deletes the counts of stages that are copied again."""
-        less = imports.c.counts.op("-")(cast(array_literal(stages), ARRAY(Text)))
+        less = imports.c.counts.op("-")(cast(list(stages), ARRAY(Text)))
         self._connection.execute(update(imports).where(imports.c.id == number).values(counts=less))
 
     def set_state(self, number: int, state: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ from metastore.errors import (
     NotFoundError,
     UnavailableError,
 )
+from metastore.importing import copying
 from metastore.importing.copying import Copier, Request
 from metastore.importing.sources import database_partitions, database_source, database_tables
 from metastore.importing.sources.opening import open_source
@@ -70,6 +72,31 @@ def test_a_run_continues_where_the_last_one_died(
         expected = {kinds.get(kind, kind): digest for kind, digest in outcome.digests.texts().items()}
         assert {"partitions", "tables", "privileges"} < digests.keys()
         assert digests.items() <= (expected | {"databases": expected.pop("database")}).items()
+
+
+def test_a_death_while_settling_counts_nothing_twice(hive: HiveDatabase, database_url: str) -> None:
+    """The run dies before and after its first change, when later stages were copied already."""
+
+    def last_stage(kind: str, stored: int) -> None:
+        if kind == "events":
+            raise KilledError
+
+    def dying(*_: Any) -> None:
+        _[-1](lambda work: None)
+        raise KilledError
+
+    def dying_earlier(*_: Any) -> None:
+        dying(*_[:-1])
+
+    with pytest.raises(KilledError):
+        copy(hive.url, database_url, on_batch=last_stage)
+    with opened(database_url) as store, store.read() as work:
+        counts = work.imports.all()[0].counts
+    assert {"functions", "constraints", "privileges"} <= counts.keys()
+    for death in (dying_earlier, dying):
+        with patch.object(copying, "settle", death), pytest.raises(KilledError):
+            copy(hive.url, database_url)
+    assert counts.items() <= copy(hive.url, database_url).counts.items()
 
 
 def test_events_continue_after_those_of_a_later_snapshot(hive: HiveDatabase, database_url: str, tmp_path: Path) -> None:
