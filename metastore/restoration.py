@@ -14,7 +14,7 @@ from metastore.domain.transactions import Operation
 from metastore.errors import InvalidOperationError
 from metastore.services.files.change_loop import FileService
 from metastore.services.files.lineage import difference
-from metastore.services.files.operations import RECONCILED, TRUNCATED
+from metastore.services.files.operations import TRUNCATED
 from metastore.services.files.ownership import borrowed
 from metastore.services.files.trash_manifest import Trashed, read_manifest
 from metastore.services.rules.events import database_text
@@ -163,7 +163,7 @@ class RestorationService(FileService):
             apart = self._warehouse.trash_location(origin, str(uuid4()))
             moves.append((origin, apart, "displaced"))
             findings.append(Finding(apart, f"{DISPLACED}: {origin}"))
-        moves.append((trashed.location, origin, RECONCILED))
+        moves.append((trashed.location, origin, "reconciled"))
         put_back.add(origin)
         if not dry_run:
             for source, target, reason in moves:
@@ -222,7 +222,7 @@ class RestorationService(FileService):
                 put_back.add(location)
                 if not dry_run:
                     self._warehouse.delete_empty(location)
-                    self._move(source, location, RECONCILED)
+                    self._move(source, location, "reconciled")
         return findings or [Finding(trashed.location, f"{IN_USE}: {trashed.origin}")]
 
     def _move(self, source: str, target: str, reason: str) -> None:

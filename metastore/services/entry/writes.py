@@ -26,7 +26,8 @@ class WriteService(Service):
     """Rules of writes. Catalog, database and table names are in lower case."""
 
     def __init__(self, store: Store, per_user: int = 10_000) -> None:
-        """`per_user`: how many writes one user may have open. Readers of a table read the list of its open writes."""
+        """`per_user`: how many writes one user, or all anonymous users together, may have open. Concurrent calls may
+        exceed it by their number. Readers of a table read the list of its open writes."""
         super().__init__(store)
         self._per_user = per_user
 
@@ -54,7 +55,7 @@ class WriteService(Service):
             query_id = work.writes.begin(stored.ref.id, token, root, lease_millis, user, most)
             if query_id is None:
                 raise InvalidOperationError(
-                    f"User {user} cannot begin another write: the limit is {most} open ones "
+                    f"User {user or '(anonymous)'} cannot begin another write: the limit is {most} open ones "
                     "(METASTORE_MAX_OPEN_TRANSACTIONS). End some."
                 )
             own = [] if directory is None else [_location(paths.join(directory, query_id))]

@@ -26,13 +26,7 @@ from metastore.errors import (
 )
 from metastore.services.files.lineage import LineageGuard
 from metastore.services.files.moves import follow
-from metastore.services.files.operations import (
-    RECONCILED,
-    TRUNCATED,
-    UNDONE,
-    BlockedByFileOperationError,
-    OperationRunner,
-)
+from metastore.services.files.operations import TRUNCATED, UNDONE, BlockedByFileOperationError, OperationRunner
 from metastore.services.files.ownership import borrowed, without_borrowed
 from metastore.storage.repositories.file_operations import Failure, FileOperation, NewOperation
 from metastore.storage.repositories.locations import UNUSED
@@ -262,7 +256,7 @@ class Journal:
         kept = [
             one
             for one in claimed
-            if one.reason != RECONCILED and not owned_by_source.isdisjoint((one.location, one.target))
+            if not owned_by_source.isdisjoint((one.location, one.target)) and not self._returns(one)
         ]
         for operation in kept:
             log.info("%s is not changed: it belongs to the source of an import", operation.location)
@@ -277,6 +271,11 @@ class Journal:
             work.file_operations.delete_unchanged(kept)
         kept_ids = {operation.id for operation in kept}
         return [operation for operation in claimed if operation.id not in kept_ids]
+
+    def _returns(self, operation: FileOperation) -> bool:
+        """Returns whether files go back from the trash. They are this server's own, also if their old location belongs
+        to the source of an import again: the database was restored to a moment before the switch."""
+        return operation.kind == "move" and self.warehouse.roots.is_in_trash(operation.location)
 
     def _run(self, claimed: Sequence[FileOperation], failed: dict[int, Failure]) -> list[int]:
         """Runs operations in two passes: first renames, which free the locations quickly, then deletions.

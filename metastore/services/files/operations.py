@@ -19,10 +19,6 @@ UNDONE: Final = "undone"
 TRUNCATED: Final = "truncated"
 """Reason of removing some entries of a directory. The directory itself stays."""
 
-RECONCILED: Final = "reconciled"
-"""Reason of moving files from the trash to their old location after a restore of the database. The location may belong
-to the source of an import again: this server had dropped its files after a switch that the database has lost."""
-
 
 class BlockedByFileOperationError(ConflictError):
     """Rolls an attempt of `change_loop` back: operations of the journal touch the same locations. `ids`: of those."""

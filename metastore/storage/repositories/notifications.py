@@ -26,16 +26,6 @@ FILE_SEPARATOR = "]"
 _FIELDS_SIZE = 200  # bytes of an event in a reply, without its message
 _BATCH = 200  # events per statement: each contains the text of its table and partition several times
 
-# Each file once, in the order in which they were added.
-_JOINED = text(f"""(
-    SELECT string_agg(file, '{FILE_SEPARATOR}' ORDER BY position) FROM (
-        SELECT file, min(position) AS position
-        FROM unnest(string_to_array(write_notifications.files || '{FILE_SEPARATOR}' || excluded.files,
-                                    '{FILE_SEPARATOR}')) WITH ORDINALITY AS given(file, position)
-        GROUP BY file
-    ) AS files
-)""")  # noqa: S608 - only constants of this module
-
 _BEGINNINGS: Final = text(f"""
     SELECT wanted.number,
            {NAMED_SINCE.format(catalog="wanted.catalog", database="wanted.database", table="wanted.name")}
@@ -43,22 +33,29 @@ _BEGINNINGS: Final = text(f"""
          WITH ORDINALITY AS wanted(catalog, database, name, number)
 """)  # noqa: S608 - constants
 # A server of an earlier version does not store the number of an event: the table's creation time decides.
-_OF_PRESENT_TABLE: Final = text(f"""
-    write_notifications.catalog = '{DEFAULT_CATALOG}' AND CASE
-        WHEN write_notifications.after_event > 0 THEN write_notifications.after_event >= {
+_OF_PRESENT_TABLE: Final = f"""CASE
+    WHEN write_notifications.after_event > 0 THEN write_notifications.after_event >= {
     NAMED_SINCE.format(
         catalog="write_notifications.catalog",
         database="write_notifications.database",
         table="write_notifications.table_name",
     )
 }
-        ELSE EXISTS (
-            SELECT FROM tables AS t JOIN databases AS d ON d.id = t.database_id
-            WHERE d.catalog = write_notifications.catalog AND d.name = write_notifications.database
-              AND t.name = write_notifications.table_name AND t.create_time <= write_notifications.event_time
-        )
-    END
-""")
+    ELSE EXISTS (
+        SELECT FROM tables AS t JOIN databases AS d ON d.id = t.database_id
+        WHERE d.catalog = write_notifications.catalog AND d.name = write_notifications.database
+          AND t.name = write_notifications.table_name AND t.create_time <= write_notifications.event_time
+    )
+END"""
+# Each file once, in the order in which they were added. Files of an earlier table of this name are not kept.
+_JOINED = text(f"""CASE WHEN {_OF_PRESENT_TABLE} THEN (
+    SELECT string_agg(file, '{FILE_SEPARATOR}' ORDER BY position) FROM (
+        SELECT file, min(position) AS position
+        FROM unnest(string_to_array(write_notifications.files || '{FILE_SEPARATOR}' || excluded.files,
+                                    '{FILE_SEPARATOR}')) WITH ORDINALITY AS given(file, position)
+        GROUP BY file
+    ) AS files
+) ELSE excluded.files END""")  # noqa: S608 - only constants of this module
 
 APPEND: Final = """
     WITH taken AS (
@@ -220,8 +217,7 @@ class WriteNotifications(Repository):
         table = write_notifications
         new = insert(table).values([_row(write) for write in writes])
         changed: dict[str, Any] = {
-            name: new.excluded[name]
-            for name in ("catalog", "table_object", "partition_object", "event_time", "after_event")
+            name: new.excluded[name] for name in ("table_object", "partition_object", "event_time", "after_event")
         }
         changed["files"] = _JOINED
         self._connection.execute(new.on_conflict_do_update(constraint="write_notifications_pkey", set_=changed))
@@ -237,14 +233,14 @@ class WriteNotifications(Repository):
         query = (
             select(write_notifications)
             .where(columns.transaction_id == transaction_id)
-            .order_by(columns.database, columns.table_name, columns.partition)
+            .order_by(columns.database, columns.table_name, columns.partition, columns.catalog)
         )
         if database is not None:
             query = query.where(columns.database == database)
         if table is not None:
             query = query.where(columns.table_name == table)
         if present:
-            query = query.where(_OF_PRESENT_TABLE)
+            query = query.where(columns.catalog == DEFAULT_CATALOG, text(_OF_PRESENT_TABLE))
         return [
             WriteEventInfo(
                 writeId=row.write_id,
@@ -261,7 +257,7 @@ class WriteNotifications(Repository):
     def delete_older(self, seconds: float, limit: int) -> int:
         """Deletes older writes, at most `limit`; returns their number."""
         columns = write_notifications.c
-        key = tuple_(columns.transaction_id, columns.database, columns.table_name, columns.partition)
+        key = tuple_(*write_notifications.primary_key.columns)
         old = select(*key.clauses).where(columns.event_time < _before(seconds)).limit(limit)
         return self._connection.execute(delete(write_notifications).where(key.in_(old))).rowcount
 

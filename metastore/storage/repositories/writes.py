@@ -44,7 +44,9 @@ _BEGIN = text("""
     FROM counter
     WHERE (SELECT count(*) FROM (
         SELECT FROM open_writes AS held
-        WHERE held.user_name = :user AND held.aborted_at IS NULL AND held.lease_ends_at > clock_timestamp() LIMIT :most
+        WHERE coalesce(held.user_name, '') = coalesce(:user, '')
+            AND held.aborted_at IS NULL AND held.lease_ends_at > clock_timestamp()
+        LIMIT :most
     ) AS held) < :most
     RETURNING query_id
 """)

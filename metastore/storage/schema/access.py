@@ -56,6 +56,7 @@ Index(
     privileges.c.principal,
     privileges.c.privilege,
     text("COALESCE(grantor, '')"),
+    text("COALESCE(grantor_type, 0)"),
     text("COALESCE(authorizer, '')"),
     text("COALESCE(scope, '')"),
     unique=True,

@@ -79,6 +79,7 @@ open_writes = Table(
     Column("swept", Boolean, nullable=False),  # its files were removed; the writer may still create some
     time_column("begun_at", nullable=False, default=text("now()")),
     Column("user_name", Text),  # who began it; null: an anonymous user, or a server of an earlier version
+    Index("open_writes_user_name_idx", text("coalesce(user_name, ''::text)")),
 )
 
 # No foreign key: it would make writers wait for a drop of the table. Rows live as long as events.

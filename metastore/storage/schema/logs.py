@@ -49,7 +49,7 @@ write_notifications = Table(
     Column("partition_object", Text),
     Column("files", Text, nullable=False),  # joined with "]", as Hive's ReplChangeManager
     Column("event_time", Integer, nullable=False, index=True),
-    Column("catalog", Name, nullable=False, server_default="hive"),
+    Column("catalog", Name, primary_key=True, server_default="hive"),
     Column("after_event", BigInteger, nullable=False, server_default="0"),  # the last event when it was stored
 )
 
