@@ -197,7 +197,7 @@ class Application:
         self.partitions = PartitionReadService(self._store)
         self.undrop = UndropService(self.journal, self._rights)
         self.notifications = NotificationService(self._store, *_log_limits(settings), self._rights)
-        self.cleaning = CleaningService(self.journal, timedelta(seconds=settings.replaced_file_retention))
+        self.cleaning = CleaningService(self.journal, timedelta(seconds=settings.replaced_file_retention), self._rights)
 
         # Calls
         self._spans = Spans(settings.traces_endpoint, _version()) if settings.traces_endpoint else None
@@ -365,7 +365,7 @@ class Application:
             "dependencies": DependencyHandlers(DependencyService(self._store, _now), waiting),
             "runtime_statistics": RuntimeStatisticsHandlers(RuntimeStatisticsService(self._store)),
             "scans": ScanHandlers(ScanService(self._store, self._rights), values),
-            "cleaning": CleaningHandlers(self.cleaning, FileCheckService(self.journal)),
+            "cleaning": CleaningHandlers(self.cleaning, FileCheckService(self.journal, self._rights)),
             "undrop": UndropHandlers(self.undrop),
             "writes": WriteHandlers(WriteService(self._store, self._settings.max_open_transactions), publishing),
         }

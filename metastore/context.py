@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,8 +56,46 @@ class Caller:
 
 caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
 
-decided_version: ContextVar[int | None] = ContextVar("decided_version", default=None)
-"""The version of the table that the current call may alter, if the caller's right to do so depends on its content."""
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Locations that the caller may register because no other object uses them, nor what is below them.
+
+    `locations`: each canonical location with the directories above it that no other object may use, either.
+    `table_id`: of the table whose own locations do not count; 0 for none. `error`: raised if they are used.
+    """
+
+    locations: Mapping[str, Sequence[str]]
+    table_id: int
+    error: Exception
+
+
+@dataclass(slots=True)
+class Decision:
+    """The facts on which the authorization of the current call rests. Its transaction must find the same.
+
+    `ids`: the ids of tables and databases by name; None for one that does not exist. `version`: of the table to alter,
+    if the caller's right to do so depends on its content.
+    """
+
+    ids: dict[object, int | None] = field(default_factory=dict)
+    version: int | None = None
+    claims: list[Claim] = field(default_factory=list)
+
+    def is_same(self, name: object, number: int) -> bool:
+        """Returns whether this id belongs to the object that was authorized under the name."""
+        return self.ids.get(name, number) == number
+
+
+decision: ContextVar[Decision | None] = ContextVar("decision", default=None)
+"""None: authorization is off, the caller is an administrator, or no call is running."""
+
+
+def is_authorized(name: object, number: int) -> bool:
+    """Returns whether an object is the one that the current call was authorized for, not one that replaced it."""
+    decided = decision.get()
+    return decided is None or decided.is_same(name, number)
+
 
 reply_memory: ContextVar[Callable[[int], None] | None] = ContextVar("reply_memory", default=None)
 """The function that `claim_reply_memory` calls. None: the call is not limited, because it must not be repeated."""

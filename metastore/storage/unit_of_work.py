@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import DBAPIError
 
-from metastore.context import AuditNote, caller
+from metastore.context import AuditNote, caller, decision
 from metastore.domain.events import Event
 from metastore.errors import ConnectionLostError, UnavailableError
 from metastore.settings import Settings
@@ -282,8 +282,12 @@ class Store:
                 self._begin(work)
                 if audited and (current := caller.get()) and current.note and not current.note.is_written:
                     work.note = current.note
+                claims = decided.claims if audited and (decided := decision.get()) else []
+                for claim in claims:
+                    work.locations.serialise_claim(claim)
                 yield work
                 work.commit()
+                claims.clear()
                 if work.recorded or work.gives_number:
                     self._history.committed(int(work.number))
                     self._pool.wrote()  # other transactions may have changed nothing

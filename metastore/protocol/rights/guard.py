@@ -8,6 +8,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, TypeAlias
 
+from metastore.context import decision
 from metastore.errors import MetastoreError, NotFoundError, PermissionDeniedError
 from metastore.operations.fields import Arguments
 from metastore.operations.method import Method
@@ -50,7 +51,7 @@ class Guard:
         if self._followed is not None and method.served_read_only is not True and method.names_database:
             function = kept_from_followed(method, self._followed, self._forwarder, function)
         if self._authorizer is not None and _is_checked(method):
-            function = _authorized(method, self._authorizer, function)
+            function = _deciding(_authorized(method, self._authorizer, function))
         if self._read_only:
             function = _served_read_only(method, function)
         return audited(self._audit_log, method, function) if self._audit_log else function
@@ -82,6 +83,18 @@ def _served_read_only(method: Method, function: Function) -> Function:
 
 def _reject(_: Arguments) -> Any:
     raise PermissionDeniedError("This metastore is read-only (METASTORE_READ_ONLY). Send changes to another one.")
+
+
+def _deciding(function: Function) -> Function:
+    """Forgets the decision about the call when it has ended."""
+
+    def answered(arguments: Arguments) -> Any:
+        try:
+            return function(arguments)
+        finally:
+            decision.set(None)
+
+    return answered
 
 
 def _authorized(method: Method, authorizer: Authorizer, function: Function) -> Function:

@@ -26,7 +26,7 @@ from metastore.encoding.redaction import may_hold_secrets, redact
 from metastore.errors import HiddenError
 from metastore.services.authorization.grants_cache import GrantsCache, unsettled
 from metastore.services.authorization.permission import Permission
-from metastore.services.rules.lookup import missing_table
+from metastore.services.rules.lookup import get_database, ids_within, missing_table
 from metastore.storage.queries.visibility import Scope
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.roots import Roots
@@ -214,6 +214,21 @@ class Authorization:
         (found,) = self.find(work, grants, [table])
         return column_scope(grants, found) if found and found.table_id is not None else _NO_COLUMNS
 
+    def ids_within(self, name: TableName) -> list[int] | None:
+        """Returns the ids of `lookup.ids_within`, without hidden tables: a rule may hide one from the owner of the
+        database. Raises NotFoundError."""
+
+        def within(work: UnitOfWork) -> list[int] | None:
+            grants = self.current(work)
+            if name.name or not name.database or grants.sees_everything:
+                return ids_within(work, name)
+            get_database(work, name.parent)
+            ids = {name.parent.table(text): number for text, number in work.tables.ids_by_name(name.parent).items()}
+            found = self._found(work, grants, ids)
+            return sorted(ids[table] for table, securable in found.items() if sees(grants, securable))
+
+        return self._read(within)
+
     def fully_visible_databases(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
         """Returns the databases in which the caller may see every table, dropped tables included."""
         grants, securables = self._looked_up(names)
@@ -273,6 +288,17 @@ class Authorization:
         listed = list(names)
         securables = self.find(work, grants, listed)
         return {name: securable for name, securable in zip(listed, securables, strict=True) if securable}
+
+
+def visible_ids(store: Store, rights: Authorization | None, name: TableName) -> list[int] | None:
+    """Returns the id of a table, or the ids of a database's tables that the caller may see, or None for all tables.
+
+    `rights`: None if the caller sees everything. Raises NotFoundError.
+    """
+    if rights is not None:
+        return rights.ids_within(name)
+    with store.read() as work:
+        return ids_within(work, name)
 
 
 def without_secrets(encoded: EncodedStruct[Table]) -> EncodedStruct[Table]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from metastore.context import Claim
 from metastore.domain.location_properties import named_locations
 from metastore.domain.names import DatabaseName
 from metastore.domain.permissions import LocationPrivilege
@@ -19,16 +20,18 @@ from metastore.warehouse.roots import Roots
 
 def check_locations(
     work: UnitOfWork, grants: CallerGrants, roots: Roots, required: LocationPrivilege, *, owns_database: bool
-) -> None:
-    """Raises PermissionDeniedError for a location that the caller may not register.
+) -> Claim | None:
+    """Returns the locations that the caller may register only while no other object uses them.
 
     A caller may register a location below one on which LOCATION is granted, the locations of the table, of its
     partitions and in its properties, and a location below the database's that no other object uses. The owner of a
     database may register any location below it. A location that is not absolute requires LOCATION on everything: each
     client decides what it is relative to. Nobody registers a location in the trash, where the data of all users is.
+
+    Raises PermissionDeniedError for a location that the caller may not register.
     """
     if ANY_LOCATION in grants.locations:
-        return
+        return None
     locations = list(required.locations)
     if required.table is None:  # the server replaces Spark's default location of a database by its own
         locations = [text for text in locations if not is_client_default(roots, required.database.name, text)]
@@ -39,14 +42,12 @@ def check_locations(
     left = {location: text for text, location in asked.items() if not _is_in(location, granted)}
     relative = set(locations) - asked.keys()
     if not left and not relative:
-        return
+        return None
     own, table_id = _own(work, required)
     inside = _inside(work, list(roots.canonical(own).values()), table_id, left, owns_database=owns_database)
     left = {location: text for location, text in left.items() if location not in inside}
-    unknown = relative.union(left.values())
-    kept = _in_partitions(work, table_id, unknown, asked) if table_id is not None and unknown else set()
-    if table_id is not None and len(unknown) > len(kept):
-        kept |= _named(work, table_id)
+    # A hidden table, which a caller may try to create, takes as many statements as a missing one.
+    kept = _known(work, table_id or 0, left, relative) if required.table is not None else set()
     if relative - kept:
         raise PermissionDeniedError(denied(grants.user, Right.LOCATION, min(relative - kept)))
     left = {location: text for location, text in left.items() if text not in kept}
@@ -59,10 +60,14 @@ def check_locations(
             if not any(paths.is_below(location, above) for above in database)
         }
     unused = _unused(work, left, database, table_id)
-    unused -= _default_of_others(work, unused, database, required)
-    rejected = next((text for location, text in left.items() if location not in unused), None)
+    others = _default_of_others(work, unused, database, required)
+    rejected = next((text for location, text in left.items() if location not in unused or location in others), None)
     if rejected is not None:
         raise PermissionDeniedError(denied(grants.user, Right.LOCATION, rejected))
+    if not left:
+        return None
+    first = next(iter(left.values()))
+    return Claim(unused, table_id or 0, PermissionDeniedError(denied(grants.user, Right.LOCATION, first)))
 
 
 def _check_trash(grants: CallerGrants, roots: Roots, asked: Mapping[str, str]) -> None:
@@ -84,45 +89,61 @@ def _inside(
     return inside if owns_database else inside - of_others(work, table_id, own, inside - {*own})
 
 
-def _in_partitions(work: UnitOfWork, table_id: int, texts: Collection[str], canonical: Mapping[str, str]) -> set[str]:
-    """Returns the texts that are a location of the table's partitions, or below one. `canonical`: their locations."""
-    above = {
-        text: {text, *([location, *paths.ancestors(location)] if (location := canonical.get(text)) else ())}
-        for text in texts
-    }
-    used = work.access.used_locations(table_id, list(set().union(*above.values())))
-    return {text for text, some in above.items() if not used.isdisjoint(some)}
+def _known(work: UnitOfWork, table_id: int, left: Mapping[str, str], relative: Collection[str]) -> set[str]:
+    """Returns the texts that name a location of the table's partitions, one below it, or one of its properties.
 
-
-def check_default_location(work: UnitOfWork, grants: CallerGrants, roots: Roots, required: LocationPrivilege) -> None:
-    """Raises PermissionDeniedError if a new table or database would get its default location, and another table has it.
-
-    No right suffices for that: engines would mix the rows of both. For a database, the same holds for the locations
-    below, where its tables will be.
+    `left`: texts by canonical location.
     """
-    default = _default(work, required)
+    kept = _in_partitions(work, table_id, left) if left else set()
+    if relative:
+        kept |= work.access.used_texts(table_id, list(relative))
+    return kept | _named(work, table_id) if len(left) + len(relative) > len(kept) else kept
+
+
+def _in_partitions(work: UnitOfWork, table_id: int, left: Mapping[str, str]) -> set[str]:
+    # The text itself, too: a link in a stored location may lead elsewhere by now.
+    above = {text: {paths.canonical(text), location, *paths.ancestors(location)} for location, text in left.items()}
+    uses = work.locations.own(set().union(*above.values()), table_id)
+    return {text for text, some in above.items() if any(uses.get(each, UNUSED).itself for each in some)}
+
+
+def check_default_location(
+    work: UnitOfWork, grants: CallerGrants, roots: Roots, required: LocationPrivilege
+) -> Claim | None:
+    """Returns the default location of a new table or database, if it gets that; None if the object exists.
+
+    Runs the same statements for a table that exists: it may be hidden.
+
+    Raises PermissionDeniedError if another table is there, or below. No right suffices for that: engines would mix the
+    rows of both.
+    """
+    default, exists = _default(work, required)
     if default is None:
-        return
+        return None
     own = required.own
     if required.table is None and is_client_default(roots, required.database.name, own):
         own = None
     (default,) = roots.canonical([default]).values()
     if own is not None and default not in roots.canonical(paths.absolute([own])).values():
-        return
-    use = work.locations.others([default], 0, None).get(default, UNUSED)
-    if use.itself or (use.below and required.table is None):
-        text = denied(grants.user, Right.LOCATION, default)
-        raise PermissionDeniedError(f"{text}: another table is there. Use another name or LOCATION")
+        return None
+    is_used = default in work.locations.others([default], 0, None)
+    if exists:
+        return None
+    text = denied(grants.user, Right.LOCATION, default)
+    error = PermissionDeniedError(f"{text}: another table is there. Use another name or LOCATION")
+    if is_used:
+        raise error
+    return Claim({default: ()}, 0, error)
 
 
-def _default(work: UnitOfWork, required: LocationPrivilege) -> str | None:
-    """Returns the default location of an object that does not exist; None if it exists, or can have no location."""
+def _default(work: UnitOfWork, required: LocationPrivilege) -> tuple[str | None, bool]:
+    """Returns the default location of an object, and whether the object exists. None: it can have no location."""
     homes = _of_database(work, required.database)
     if required.table is not None:
-        exists = not homes or work.tables.reference(required.table) is not None
-        return None if exists else paths.table_location(homes[0], required.table.name)
-    catalog = None if homes else work.catalogs.find(required.database.catalog)
-    return paths.database_location(catalog.locationUri, required.database.name) if catalog else None
+        exists = work.tables.reference(required.table) is not None
+        return paths.table_location(homes[0], required.table.name) if homes else None, exists
+    catalog = work.catalogs.find(required.database.catalog)
+    return paths.database_location(catalog.locationUri, required.database.name) if catalog else None, bool(homes)
 
 
 def _own(work: UnitOfWork, required: LocationPrivilege) -> tuple[list[str], int | None]:
@@ -156,25 +177,20 @@ def _of_database(work: UnitOfWork, database: DatabaseName) -> list[str]:
     return [stored.encoded.decode().locationUri] if stored else []
 
 
-def _unused(work: UnitOfWork, locations: Iterable[str], database: Collection[str], table_id: int | None) -> set[str]:
-    """Returns the locations below the database's at, above and below which no other table or database has a
-    location."""
+def _unused(
+    work: UnitOfWork, locations: Iterable[str], database: Collection[str], table_id: int | None
+) -> dict[str, list[str]]:
+    """Returns the locations below the database's at, above and below which no other table or database has a location,
+    each with the directories between.
+    """
     inside = {
         location: _between(location, above)
         for location in locations
         for above in database
         if paths.is_below(location, above)
     }
-    if not inside:
-        return set()
-    asked = {text for location, ancestors in inside.items() for text in (location, *ancestors)}
-    uses = work.locations.others(asked, table_id or 0, None)
-    return {
-        location
-        for location, ancestors in inside.items()
-        if uses.get(paths.canonical(location), UNUSED) == UNUSED
-        and not any(uses.get(paths.canonical(text), UNUSED).itself for text in ancestors)
-    }
+    used = work.locations.used_by_others(inside, table_id or 0) if inside else set()
+    return {location: between for location, between in inside.items() if location not in used}
 
 
 def _default_of_others(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
-from metastore.context import decided_version
+from metastore.context import Claim, Decision, decision
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import (
     Administrator,
@@ -75,15 +75,21 @@ class Permission:
         self._grants = grants
         self._roots = roots
         self._securables: dict[_Name, Securable | None] = {}
+        self._decision = Decision()
 
     def check(self, requirements: Sequence[Requirement]) -> None:
-        """Raises PermissionDeniedError, HiddenError for a hidden object, NotFoundError for one that does not exist."""
-        decided_version.set(None)
+        """Sets the `decision` of the call.
+
+        Raises PermissionDeniedError, HiddenError for a hidden object, NotFoundError for one that does not exist.
+        """
+        decision.set(None)
         if self._grants.is_admin:
             return
         self._look_up(_names(requirements))
         for requirement in requirements:
             _CHECKS[type(requirement)](self, requirement)
+        self._decision.ids = {name: _id(name, securable) for name, securable in self._securables.items()}
+        decision.set(self._decision)
 
     def _look_up(self, names: Iterable[_Name]) -> None:
         new = [name for name in dict.fromkeys(names) if name not in self._securables]
@@ -130,7 +136,7 @@ class Permission:
         if version is None:
             self._require(held, required.any_of, name)
         elif held.isdisjoint(required.any_of):
-            decided_version.set(version)
+            self._decision.version = version
         if securable.table_id is not None:
             owner = securable.owner, securable.owner_kind
         else:
@@ -158,7 +164,7 @@ class Permission:
 
     def check_locations(self, required: LocationPrivilege) -> None:
         if required.own != "":
-            check_default_location(self._work, self._grants, self._roots, required)
+            self._claim(check_default_location(self._work, self._grants, self._roots, required))
         if required.locations:
             self._look_up([required.database])
             database = self._securables[required.database]
@@ -167,7 +173,10 @@ class Permission:
                 and owns_database(self._grants, database)
                 and Right.SELECT not in withheld_rights(self._grants, database)
             )
-            check_locations(self._work, self._grants, self._roots, required, owns_database=is_own)
+            self._claim(check_locations(self._work, self._grants, self._roots, required, owns_database=is_own))
+
+    def _claim(self, claim: Claim | None) -> None:
+        self._decision.claims += [claim] if claim else []
 
     def check_role(self, required: RoleAdministration) -> None:
         if not self._may_administer(required.principal) and required.role not in self._grants.administered:
@@ -323,6 +332,12 @@ def _names(requirements: Iterable[Requirement]) -> list[_Name]:
             case DependentsPrivilege():
                 names.append(required.table)
     return names
+
+
+def _id(name: _Name, securable: Securable | None) -> int | None:
+    if securable is None:
+        return None
+    return securable.table_id if isinstance(name, TableName) else securable.database_id
 
 
 def _missing(name: _Name) -> NotFoundError:

@@ -8,13 +8,13 @@ from datetime import timedelta
 
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError, InvalidOperationError
+from metastore.services.authorization.authorization import Authorization, visible_ids
 from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import cleaned
 from metastore.services.files.dead_writes import DeadWriteCleaning
 from metastore.services.files.journal import Journal
 from metastore.services.files.retired import RetiredCleaning
 from metastore.services.files.unregistered import UnregisteredCleaning
-from metastore.services.rules.lookup import ids_within
 from thrift_idl.gen.metastore.ttypes import CleanedLocation, CleanResult
 
 log = logging.getLogger("metastore.cleaning")
@@ -23,9 +23,10 @@ log = logging.getLogger("metastore.cleaning")
 class CleaningService(FileService):
     """Rules of cleaning. Several servers may clean at the same time; each location is removed by one of them."""
 
-    def __init__(self, journal: Journal, grace: timedelta) -> None:
-        """`grace`: how long unused files stay."""
+    def __init__(self, journal: Journal, grace: timedelta, rights: Authorization | None = None) -> None:
+        """`grace`: how long unused files stay. `rights`: None if every caller sees everything."""
         super().__init__(journal)
+        self._rights = rights
         self._grace = grace
         self._dead = DeadWriteCleaning(journal)
         self._retired = RetiredCleaning(journal)
@@ -93,8 +94,7 @@ class CleaningService(FileService):
             if table.name:
                 raise InvalidInputError(f"Cannot clean table {table.name} without its database: name both")
             return None
-        with self._store.read() as work:
-            return ids_within(work, table)
+        return visible_ids(self._store, self._rights, table)
 
     def _ids(self, table_ids: list[int] | None) -> list[int]:
         if table_ids is not None:

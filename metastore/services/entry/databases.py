@@ -131,7 +131,7 @@ class DatabaseService(ChangingService):
     def _drop(
         self, work: UnitOfWork, name: DatabaseName, stored: StoredDatabase, *, delete_data: bool, cascade: bool
     ) -> list[int]:
-        tables = work.tables.find_ids(work.tables.ids(name), lock=True)
+        tables = work.tables.find_ids(sorted(work.tables.ids_by_name(name).values()), lock=True)
         tables.sort(key=lambda table: table.ref.name)
         _check_droppable(work, name, stored, tables, cascade=cascade)
         structs = {table.ref.id: table.encoded.decode() for table in tables}

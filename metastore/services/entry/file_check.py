@@ -8,14 +8,15 @@ from metastore.domain.location_properties import unknown_locations
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.skew_directories import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
+from metastore.services.authorization.authorization import Authorization, visible_ids
 from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import with_subdirectories
+from metastore.services.files.journal import Journal
 from metastore.services.files.ownership import borrowed, without_borrowed
 from metastore.services.files.retired import is_visible
 from metastore.services.files.usage import unused
 from metastore.services.rules.existing_files import has_directories
 from metastore.services.rules.locations import locations_of
-from metastore.services.rules.lookup import ids_within
 from metastore.services.rules.tables import is_view
 from metastore.storage.references import StoredTable
 from metastore.storage.unit_of_work import UnitOfWork
@@ -34,6 +35,11 @@ UNKNOWN_PROPERTY = "location in property {}, which authorization does not check"
 
 class FileCheckService(FileService):
     """Compares table by table, without locks. A difference is confirmed by a second check before it is reported."""
+
+    def __init__(self, journal: Journal, rights: Authorization | None = None) -> None:
+        """`rights`: None if every caller sees everything."""
+        super().__init__(journal)
+        self._rights = rights
 
     def check(self, name: TableName, *, repair: bool) -> CheckFilesResult:
         """Checks one table, one database (no table) or everything (no database), within the roots.
@@ -57,8 +63,8 @@ class FileCheckService(FileService):
         for database, location in [] if name.name else self._databases(name):
             if not self._warehouse.roots.within([location]):
                 continue
+            looked += 1
             below = self._warehouse.children(location)[1]
-            looked += len(below)
             missing = [location] if self._warehouse.is_missing(location) else []
             if repair and missing:
                 with self._journal.transaction_with_directories(missing):
@@ -68,9 +74,10 @@ class FileCheckService(FileService):
         return CheckFilesResult(problems, looked)
 
     def _tables(self, name: TableName) -> Iterator[StoredTable]:
-        with self._store.read() as work:
-            within = ids_within(work, name)
-            ids = work.tables.ids() if within is None else within
+        ids = visible_ids(self._store, self._rights, name)
+        if ids is None:
+            with self._store.read() as work:
+                ids = work.tables.ids()
         for number in ids:
             with self._store.read() as work:
                 yield from work.tables.find_ids([number])

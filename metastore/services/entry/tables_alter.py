@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 
-from metastore.context import decided_version
+from metastore.context import decision
 from metastore.domain import table_events
 from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.domain.renaming import replaces
@@ -162,8 +162,8 @@ def _lock(work: UnitOfWork, name: TableName, replaced: TableName | None) -> Stor
 
 def _check_decided(table: StoredTable) -> None:
     """Raises ConflictError if the caller's right to alter the table depends on another version of it."""
-    decided = decided_version.get()
-    if decided is not None and decided != table.ref.version:
+    decided = decision.get()
+    if decided is not None and decided.version not in (None, table.ref.version):
         raise ConflictError(f"Another client has just changed {table.ref.name}: read it again and repeat the change")
 
 

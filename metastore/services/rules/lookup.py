@@ -87,7 +87,7 @@ def ids_within(work: UnitOfWork, name: TableName) -> list[int] | None:
     if not name.database:
         return None
     get_database(work, name.parent)
-    return work.tables.ids(name.parent)
+    return sorted(work.tables.ids_by_name(name.parent).values())
 
 
 def missing_database(name: DatabaseName) -> NotFoundError:

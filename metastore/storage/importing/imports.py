@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from metastore.domain.names import DatabaseName
-from metastore.storage.postgres.arrays import array_literal, array_literals
+from metastore.storage.postgres.arrays import array_literals
 from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import Prepared, run
 from metastore.storage.queries.repository import Repository

@@ -274,8 +274,8 @@ class Access(Repository):
         query = select(transactions.c.id, transactions.c.user_name).where(transactions.c.id.in_(list(ids)))
         return {row.id: row.user_name for row in self._connection.execute(query)}
 
-    def used_locations(self, table_id: int, locations: Sequence[str]) -> set[str]:
-        """Returns the locations that partitions or skewed values of the table use already."""
+    def used_texts(self, table_id: int, locations: Sequence[str]) -> set[str]:
+        """Returns the texts that are exactly the location of a partition or skewed value of the table."""
         query = union(
             select(partitions.c.location).where(
                 partitions.c.table_id == table_id, partitions.c.location.in_(list(locations))

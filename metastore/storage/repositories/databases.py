@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Select, bindparam, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
+from metastore.context import is_authorized
 from metastore.domain.names import DatabaseName
 from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.storage.mapping.databases import database_row
@@ -43,8 +44,13 @@ class Databases(Repository):
     """Queries on databases. Names are in lower case."""
 
     def find(self, database: DatabaseName, *, lock: bool = False) -> StoredDatabase | None:
-        """Returns the database, or None. `lock`: keeps others from changing or dropping it."""
+        """Returns the database, or None, also if it is not the one that the call was authorized for.
+
+        `lock`: keeps others from changing or dropping it.
+        """
         for number, name, encoded in _FIND[lock].rows(self._connection, catalog=database.catalog, name=database.name):
+            if not is_authorized(database, number):
+                return None
             return StoredDatabase(number, name, whole(Database, Fields(bytes(encoded))))
         return None
 

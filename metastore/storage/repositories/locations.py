@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
+from zlib import crc32
 
 from sqlalchemy import text
 
+from metastore.context import Claim
 from metastore.storage.postgres.arrays import array_literals, number_array_literal
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.queries.repository import Repository
@@ -21,6 +23,7 @@ class Use(NamedTuple):
     below: bool
 
 
+_SPACE: Final = 0x6C6F63  # namespace of the advisory locks
 UNUSED: Final = Use(itself=False, below=False)
 
 # "0" is the character after "/": texts between them start with the location and a slash. Indexes contain only the
@@ -76,6 +79,13 @@ _OTHERS = _query(
     ),
     ("skewed_locations", f" AND r.table_id <> :table_id{_TABLE_EXISTS}"),
 )
+_BUCKETS: Final = 256  # of advisory locks: their number is limited
+_CLAIMED = _OTHERS.after(
+    Prepared(
+        "lock_claims",
+        text(f"SELECT pg_advisory_xact_lock({_SPACE}, key) FROM unnest(cast(:keys AS int[])) AS key"),  # noqa: S608
+    )
+)
 _OWN = _query(
     "own_locations", ("partitions", " AND r.table_id = :table_id"), ("skewed_locations", " AND r.table_id = :table_id")
 )
@@ -96,6 +106,29 @@ class Locations(Repository):
         """Finds uses by anything except this table with all of its partitions (None) or with these."""
         own = number_array_literal(partition_ids or ())
         return self._read(_OTHERS, _spelled(locations), table_id=table_id, whole=partition_ids is None, own=own)
+
+    def used_by_others(
+        self, locations: Mapping[str, Sequence[str]], table_id: int, query: Prepared = _OTHERS, **values: Any
+    ) -> set[str]:
+        """Returns the locations that anything except this table uses, or has one below; or uses one of their parents.
+
+        `locations`: canonical, each with these parents.
+        """
+        asked = _spelled({text for location, parents in locations.items() for text in (location, *parents)})
+        uses = self._read(query, asked, table_id=table_id, whole=True, own=number_array_literal(()), **values)
+        return {
+            location
+            for location, parents in locations.items()
+            if location in uses or any(uses.get(text, UNUSED).itself for text in parents)
+        }
+
+    def serialise_claim(self, claim: Claim) -> None:
+        """Serialises claims of the same locations until the transaction ends. Raises the claim's error if an object
+        that was created after the authorization uses one."""
+        named = {text for location, parents in claim.locations.items() for text in (location, *parents)}
+        keys = number_array_literal(sorted({crc32(text.encode(errors="replace")) % _BUCKETS for text in named}))
+        if self.used_by_others(claim.locations, claim.table_id, _CLAIMED, keys=keys):
+            raise claim.error
 
     def own(self, locations: Iterable[str], table_id: int) -> Mapping[str, Use]:
         """Finds uses by the partitions and skewed values of this table."""

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, delete, func, literal, or_, select, text, update
 
+from metastore.context import is_authorized
+from metastore.domain.names import DatabaseName
 from metastore.storage.mapping.privileges import object_privilege
 from metastore.storage.postgres.arrays import is_among, is_text_among
 from metastore.storage.queries.repository import Repository
@@ -88,14 +90,18 @@ _NAMES = ", ".join(_COLUMNS)
 # Sorted, so that two clients that grant the same privileges wait for each other instead of deadlocking.
 _INSERT = text(f"INSERT INTO privileges ({_NAMES}) SELECT * FROM {_UNNESTED} AS new({_NAMES}) ORDER BY {_NAMES}")  # noqa: S608 - constants
 
+# A user and a role may have the same name. Hive's clients may leave out the kind of a user.
+_IS_OWN = f"""(
+    candidate.grantor IS NOT DISTINCT FROM wanted.grantor
+    AND coalesce(candidate.grantor_type, {PrincipalType.USER:d}) = coalesce(wanted.grantor_type, {PrincipalType.USER:d})
+)"""
 # Uses the unique index. If several grantors have granted a privilege, the grantor's own grant is preferred, then the
 # oldest.
 _FIND = text(f"""
-    SELECT wanted.number, existing.id, existing.grant_option,
-           existing.grantor IS NOT DISTINCT FROM wanted.grantor AS own
+    SELECT wanted.number, existing.id, existing.grant_option, existing.own
     FROM {_UNNESTED} WITH ORDINALITY AS wanted({_NAMES}, number)
     LEFT JOIN LATERAL (
-        SELECT id, grant_option, grantor FROM privileges AS candidate
+        SELECT id, grant_option, {_IS_OWN} AS own FROM privileges AS candidate
         WHERE candidate.object_type = wanted.object_type
           AND COALESCE(candidate.database_id, 0) = COALESCE(wanted.database_id, 0)
           AND COALESCE(candidate.table_id, 0) = COALESCE(wanted.table_id, 0)
@@ -104,7 +110,7 @@ _FIND = text(f"""
           AND COALESCE(candidate.scope, '') = COALESCE(wanted.scope, '')
           AND candidate.principal_type = wanted.principal_type AND candidate.principal = wanted.principal
           AND candidate.privilege = wanted.privilege
-        ORDER BY candidate.grantor IS NOT DISTINCT FROM wanted.grantor DESC, candidate.id LIMIT 1
+        ORDER BY own DESC, candidate.id LIMIT 1
     ) AS existing ON true
     ORDER BY wanted.number
 """)  # noqa: S608 - constants
@@ -123,14 +129,16 @@ class Privileges(Repository):
     """Queries on privileges."""
 
     def tables(self, names: Sequence[tuple[str, str | None, str | None]]) -> list[TableIds | None]:
-        """Returns the ids of each (catalog, database, table). A missing database gives None."""
+        """Returns the ids of each (catalog, database, table). A missing database gives None, as does an object that is
+        not the one that the call was authorized for."""
         catalog, database, name = zip(*names, strict=True)
         parameters = {"catalog": list(catalog), "database": list(database), "name": list(name)}
+        rows = self._connection.execute(_TABLES, parameters)
         return [
-            None
-            if row.database_id is None
-            else TableIds(row.database_id, row.table_id, tuple(key["name"] for key in row.partition_keys or ()))
-            for row in self._connection.execute(_TABLES, parameters)
+            TableIds(row.database_id, row.table_id, tuple(key["name"] for key in row.partition_keys or ()))
+            if row.database_id is not None and _is_authorized(named, row.database_id, row.table_id)
+            else None
+            for named, row in zip(names, rows, strict=True)
         ]
 
     def insert(self, grants: Sequence[Grant]) -> None:
@@ -201,6 +209,12 @@ class Privileges(Repository):
         exists = or_(privileges.c.table_id.is_(None), tables.c.database_id.is_not(None))
         rows = self._connection.execute(query.where(exists, *conditions).order_by(privileges.c.id))
         return [object_privilege(row) for row in rows]
+
+
+def _is_authorized(named: tuple[str, str | None, str | None], database_id: int, table_id: int | None) -> bool:
+    catalog, database, table = named
+    home = DatabaseName(catalog, database or "")
+    return is_authorized(home, database_id) and (table_id is None or is_authorized(home.table(table or ""), table_id))
 
 
 def _of(user: str | None, groups: Sequence[str], roles: Sequence[str]) -> Any:

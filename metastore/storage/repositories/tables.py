@@ -22,7 +22,7 @@ from sqlalchemy import (
     update,
 )
 
-from metastore.context import claim_reply_memory
+from metastore.context import claim_reply_memory, is_authorized
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.query_ids import CHARACTERS, LENGTH
 from metastore.storage.mapping.descriptors import shared_part
@@ -137,11 +137,13 @@ class Tables(Repository):
     """Queries on tables. Names are in lower case, structs complete (`services.rules.tables`)."""
 
     def reference(self, table: TableName) -> TableRef | None:
-        """Returns the table's identity, or None."""
+        """Returns the table's identity, or None, also if it is not the table that the call was authorized for."""
         rows = _REFER.rows(self._connection, **_values(table))
         if not rows:
             return None
         reference = _reference(rows[0])
+        if not is_authorized(table, reference.id):
+            return None
         if self._references is not None:
             *_, partition_keys, _, _ = rows[0]  # in the order of `_REFERENCE`
             keys = json.dumps(partition_keys)
@@ -161,11 +163,13 @@ class Tables(Repository):
         rows = _REFER_PRIVILEGES.rows(self._connection, **_values(table))
         if not rows:
             return None, False
-        ((*reference, by_partition),) = rows
-        return _reference(reference), bool(by_partition)
+        ((*columns, by_partition),) = rows
+        reference = _reference(columns)
+        return (reference, bool(by_partition)) if is_authorized(table, reference.id) else (None, False)
 
     def find(self, table: TableName, *, lock: TableLock | None = None) -> StoredTable | None:
-        """Reads the table, or None. `lock` holds until the transaction ends.
+        """Reads the table, or None, also if it is not the table that the call was authorized for: another one has
+        replaced it. `lock` holds until the transaction ends.
 
         Args:
             table: its name.
@@ -175,7 +179,8 @@ class Tables(Repository):
 
         Take a table lock before partition locks, as dropping a table does: otherwise the two could deadlock.
         """
-        return next(iter(self._read(_FIND[lock], **_values(table))), None)
+        stored = next(iter(self._read(_FIND[lock], **_values(table))), None)
+        return stored if stored and is_authorized(table, stored.ref.id) else None
 
     def find_scan(self, table: TableName) -> tuple[StoredTable, VisibleWrites] | None:
         """Returns the table and its visible writes from the same snapshot, or None."""
@@ -209,12 +214,15 @@ class Tables(Repository):
         """Returns the tables of these ids, by id. `lock`: keeps others from changing them or publishing to them."""
         return self._read(_FIND_IDS[lock], ids=number_array_literal(ids)) if ids else []
 
-    def ids(self, database: DatabaseName | None = None) -> list[int]:
-        """Lists the ids of all tables, or of one database's, ascending."""
+    def ids(self) -> list[int]:
+        """Lists the ids of all tables, ascending."""
         query = select(tables.c.id).select_from(_JOINED).order_by(tables.c.id)
-        if database is not None:
-            query = _named(query, database)
         return list(self._connection.execute(query).scalars())
+
+    def ids_by_name(self, database: DatabaseName) -> dict[str, int]:
+        """Returns the ids of a database's tables."""
+        query = _named(select(tables.c.name, tables.c.id).select_from(_JOINED), database)
+        return {row.name: row.id for row in self._connection.execute(query)}
 
     def names(self, database: DatabaseName, pattern: str | None = None, kind: str | None = None) -> list[str]:
         """Lists names, ascending.

@@ -13,12 +13,12 @@ import pytest
 from metastore.app import Application, make_application
 from metastore.cli.console import pages_of
 from metastore.encoding.hidden_columns import decoded
-from metastore.errors import MetastoreError
+from metastore.errors import MetastoreError, PermissionDeniedError
 from metastore.services.entry.sizes import SizeService
 from metastore.settings import Settings
 from metastore.web.console.parameters import Parameters
 from tests.fixtures.application import called, counted
-from tests.wire.authorization.granting import ROLE, bag, everywhere, on_column, on_table
+from tests.wire.authorization.granting import ROLE, bag, everywhere, on_column, on_database, on_table
 from tests.wire.authorization.test_matrix import ADMINISTRATORS, speaking
 from tests.wire.builders import columns, descriptor, partition, skewed, table
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -32,6 +32,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 )
 from thrift_idl.gen.metastore.ttypes import (
     BeginWriteRequest,
+    CheckFilesRequest,
     CreateDependentTableRequest,
     PredicateNode,
     PredicateOperator,
@@ -203,3 +204,36 @@ def test_lists_of_tables_have_the_same_order_comments_and_cost(
         for _ in range(2):  # the first call fills caches
             answers = [asked(application, name, *arguments) for application in twins]
         assert answers[0] == answers[1]
+
+
+def test_creating_and_checking_cost_the_same(twins: tuple[Application, Application]) -> None:
+    """A user who may create tables tries the name of a hidden one, with a location of others."""
+    costs = []
+    for application in twins:
+        with speaking("admin"):
+            called(application, "grant_privileges", bag(on_database("shown"), "CREATE", "maker"))
+        for name in ("zhidden", "zdenied"):
+            new = table("shown", name, parameters={"path": "file:/elsewhere"})
+            for _ in range(2):
+                denied = pytest.raises(PermissionDeniedError, match=r"\[LOCATION\]")
+                with speaking("maker"), counted(application) as statements, denied:
+                    called(application, "create_table", copy.deepcopy(new))
+                costs.append(len(statements))
+    assert costs[:4] == costs[4:]
+
+
+def test_a_check_of_files_does_not_tell_of_denied_tables(
+    twins: tuple[Application, Application], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    application, answers = twins[0], []
+    monkeypatch.setattr(application.journal.lineage, "problem", lambda: None)  # it asks again after some seconds
+    with speaking("admin"):
+        called(application, "grant_privileges", bag(everywhere("shown.zrule*"), "DENY ALL", "public", ROLE))
+    for number in range(2):
+        with speaking("admin"):
+            called(application, "create_table", table("shown", f"zrule{number}", [("ds", "string")], owner="boss"))
+        with speaking("boss"):
+            called(application, "check_files", CheckFilesRequest("shown"))
+            with counted(application) as statements:
+                answers.append((called(application, "check_files", CheckFilesRequest("shown")), len(statements)))
+    assert answers[0] == answers[1]

@@ -1,0 +1,154 @@
+"""What others change between the authorization of a call and its transaction; and limits and grants by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextvars import Context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metastore.app import Application, make_application
+from metastore.context import caller
+from metastore.domain.names import TableName
+from metastore.encoding.hidden_columns import decoded
+from metastore.errors import InvalidObjectError, InvalidOperationError, NotFoundError, PermissionDeniedError
+from metastore.services.entry.writes import WriteService
+from metastore.settings import Settings
+from tests.wire.authorization.conftest import ADMIN
+from tests.wire.authorization.granting import ROLE, bag, grant, on_database, on_table, revoke
+from tests.wire.authorization.test_costs import Client
+from tests.wire.builders import descriptor, partition, table, unique
+from tests.wire.writing import begin
+from thrift_idl.gen.hive_metastore.ttypes import Database, Role
+
+HERE = "another table is there"
+
+
+@pytest.fixture(scope="module")
+def application(make_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+    url, folder = make_database(), tmp_path_factory.mktemp("decisions")
+    settings = Settings(
+        warehouse=str(folder), database_url=url, authorization="grants", admins=ADMIN, data_dir=Path(folder)
+    )
+    application = make_application(settings, url)
+    application.databases.bootstrap()
+    yield application
+    application.close()
+
+
+@pytest.fixture
+def shared(application: Application) -> str:
+    """A database in which alice and bob may create tables."""
+    root, name = Client(application, ADMIN), unique()
+    root.create_database(Database(name=name, ownerName="zowner"))
+    for user in ("alice", "bob"):
+        grant(root, on_database(name), "CREATE", user)
+    return name
+
+
+@pytest.fixture
+def meanwhile(application: Application, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], Any]], None]:
+    """Returns a function that sets what happens after the next authorization of a call of this user."""
+    waiting: list[tuple[str, Callable[[], Any]]] = []
+    assert application._rights is not None
+    check = application._rights.check
+
+    def checked(requirements: Any) -> Any:
+        grants, current = check(requirements), caller.get()
+        if waiting and current and current.user == waiting[0][0]:
+            Context().run(waiting.pop()[1])  # another connection
+        return grants
+
+    monkeypatch.setattr(application._rights, "check", checked)
+    return lambda user, action: waiting.append((user, action))
+
+
+def external(database: str, name: str, location: str, keys: Any = ()) -> Any:
+    kind = {"tableType": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE"}}
+    return table(database, name, keys, sd=descriptor(location), **kind)
+
+
+def test_a_call_does_not_change_a_table_that_replaced_the_authorized_one(
+    application: Application, shared: str, meanwhile: Callable[[str, Callable[[], Any]], None]
+) -> None:
+    root, alice, zowner = (Client(application, user) for user in (ADMIN, "alice", "zowner"))
+
+    def replace() -> None:
+        root.drop_table(shared, "t", True)
+        zowner.create_table(table(shared, "t", [("ds", "string")]))
+
+    calls: list[Callable[[], Any]] = [
+        lambda: alice.drop_table(shared, "t", True),
+        lambda: alice.alter_table(shared, "t", table(shared, "t", [("ds", "string")], parameters={"x": "1"})),
+        lambda: alice.add_partition(partition(shared, "t", ["1"])),
+        lambda: grant(alice, on_table(shared, "t"), "SELECT", "alice"),
+        lambda: begin(alice, (shared, "t")),
+    ]
+    for call in calls:
+        alice.create_table(table(shared, "t", [("ds", "string")]))
+        meanwhile("alice", replace)
+        with pytest.raises((NotFoundError, InvalidOperationError, InvalidObjectError), match=r"not found|not exist"):
+            call()
+        assert decoded(root.get_table(shared, "t")).owner == "zowner"
+        assert root.list_privileges("alice", 1, on_table(shared, "t")) == []
+        root.drop_table(shared, "t", True)
+    alice.create_table(table(shared, "t"))
+    alice.drop_table(shared, "t", True)
+
+
+def test_a_location_is_still_unused_in_the_transaction(
+    application: Application, shared: str, meanwhile: Callable[[str, Callable[[], Any]], None]
+) -> None:
+    root, alice, bob = (Client(application, user) for user in (ADMIN, "alice", "bob"))
+    home = decoded(root.get_database(shared)).locationUri
+    meanwhile("alice", lambda: bob.create_table(external(shared, "a", f"{home}/first")))
+    with pytest.raises(PermissionDeniedError, match=HERE):
+        alice.create_table(table(shared, "first"))
+    meanwhile("bob", lambda: alice.create_table(table(shared, "second")))
+    with pytest.raises(PermissionDeniedError, match=r"\[LOCATION\]"):
+        bob.create_table(external(shared, "b", f"{home}/second/ds=1"))
+    bob.create_table(external(shared, "c", f"{home}/third/ds=1"))
+    with pytest.raises(PermissionDeniedError, match=HERE):
+        alice.create_table(table(shared, "third"))
+    alice.create_table(table(shared, "fourth"))
+
+
+def test_a_grant_by_a_role_of_the_same_name_is_not_the_users_own(application: Application, shared: str) -> None:
+    root, bob = Client(application, ADMIN), Client(application, "bob")
+    root.create_table(table(shared, "t", owner="zowner"))
+    on = on_table(shared, "t")
+    root.create_role(Role(roleName="bob", ownerName=ADMIN))
+    by_role = bag(on, "SELECT", "carol")
+    by_role.privileges[0].grantInfo.grantor, by_role.privileges[0].grantInfo.grantorType = "bob", ROLE
+    root.grant_privileges(by_role)
+    grant(root, on, "SELECT", "bob", option=True)
+    with pytest.raises(InvalidObjectError, match=r"No grant \(SELECT\) of carol found"):
+        revoke(bob, on, "SELECT", "carol")
+    grant(bob, on, "SELECT", "carol")
+    revoke(bob, on, "SELECT", "carol")
+    assert len(root.list_privileges("carol", 1, on)) == 1
+
+
+def test_a_partition_keeps_its_location_in_any_spelling(application: Application, shared: str, tmp_path: Path) -> None:
+    root, alice = Client(application, ADMIN), Client(application, "alice")
+    home = decoded(root.get_database(shared)).locationUri
+    alice.create_table(external(shared, "t", f"{home}/t", [("ds", "string")]))
+    apart = partition(shared, "t", ["1"])
+    apart.sd.location = f"file:{tmp_path}/apart"
+    root.add_partition(apart)
+    for location in (f"file://{tmp_path}/apart", f"{tmp_path}/apart", f"file:{tmp_path}/apart"):
+        apart.sd.location = location
+        alice.alter_partition(shared, "t", apart)
+    apart.sd.location = f"file:{tmp_path}/other"
+    with pytest.raises(PermissionDeniedError, match=r"\[LOCATION\]"):
+        alice.alter_partition(shared, "t", apart)
+
+
+def test_anonymous_users_have_a_limit_of_open_writes(application: Application, shared: str) -> None:
+    Client(application, ADMIN).create_table(table(shared, "t", owner="zowner"))
+    writes, name = WriteService(application._store, per_user=1), TableName("hive", shared, "t")
+    writes.begin(name, 60_000)
+    with pytest.raises(InvalidOperationError, match=r"User \(anonymous\) cannot begin another write: the limit is 1"):
+        writes.begin(name, 60_000)
