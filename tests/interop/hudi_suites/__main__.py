@@ -32,13 +32,16 @@ SUITES = (
 )
 TESTS = "hive-sync", "common", "hadoop-common", "io", "sync-common"
 HIVE, HADOOP = "2.3.10", "3.1.0"
+JETTY = "9.3.19.v20170502"  # of Hadoop
+OTHER_JETTIES = "jetty-all-7", "jetty-6.", "jetty-util-6."  # of Hive: HDFS does not start beside them
 LIBRARIES = (
     *JUNIT,
     "org.apache.avro:avro:1.11.4",  # before those inside of Hive's jars
     "org.apache.parquet:parquet-avro:1.10.1",
     *(f"org.apache.hudi:hudi-{name}:{VERSION}" for name in ("hive-sync", "hadoop-mr")),
+    *(f"org.eclipse.jetty:jetty-{name}:{JETTY}" for name in ("server", "http", "io", "servlet", "security", "util")),
     *(f"org.apache.hive:hive-{name}:{HIVE}" for name in ("exec", "service", "jdbc", "metastore")),
-    *(f"org.apache.hadoop:hadoop-{name}:{HADOOP}" for name in ("client", "minicluster")),
+    *(f"org.apache.hadoop:hadoop-{name}:{HADOOP}" for name in ("client", "minicluster", "auth", "common", "hdfs")),
     "com.esotericsoftware:kryo-shaded:4.0.2",  # of Spark
     "org.mockito:mockito-junit-jupiter:3.12.4",
 )
@@ -58,7 +61,8 @@ def _outcomes(folder: Path, suites: Sequence[str]) -> Iterator[Outcome]:
 def _jars(folder: Path) -> list[str]:
     """Returns the class path: our classes, Hudi's tests, Hudi, Hive, and the test libraries."""
     tests = [str(fetched(f"org.apache.hudi:hudi-{module}:{VERSION}", "-tests.jar")) for module in TESTS]
-    libraries = [jar for jar in class_path(*LIBRARIES).split(os.pathsep) if UNWANTED not in jar]
+    unwanted = UNWANTED, *OTHER_JETTIES
+    libraries = [jar for jar in class_path(*LIBRARIES).split(os.pathsep) if not any(part in jar for part in unwanted)]
     classes = str(folder / "classes")
     javac = shutil.which("javac", path=str(java_home(17, 17) / "bin")) or "javac"
     sources = map(str, (HERE / "java").rglob("*.java"))
