@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import gzip
+import json
 
 import pytest
 
-from metastore.importing.messages import GZIP, json_message
+from metastore.importing.messages import GZIP, is_renamed, json_message
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
 
 TEXT = '{"db":"größe"}'
@@ -35,3 +36,18 @@ def packed(data: bytes) -> str:
 )
 def test_messages_of_all_formats(form: str | None, message: str | None, expected: str | None) -> None:
     assert json_message(NotificationEvent(message=message, messageFormat=form)) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "renamed"),
+    [
+        ("ALTER_TABLE", "t", False),
+        ("ALTER_TABLE", "other", True),
+        ("ALTER_TABLE", "", True),
+        ("INSERT", "other", False),
+    ],
+)
+def test_renames_are_found_in_messages(kind: str, old: str, renamed: bool) -> None:
+    before = json.dumps({"1": {"str": old}, "2": {"str": "D"}}) if old else "damaged"
+    text = json.dumps({"tableObjBeforeJson": before})
+    assert is_renamed(NotificationEvent(1, 1, kind, dbName="d", tableName="T", message=text)) is renamed
