@@ -19,6 +19,7 @@ from metastore.cli.database_commands import db, export
 from metastore.cli.file_commands import check, clean, dropped, history, protect, undrop, unprotect
 from metastore.cli.import_commands import import_
 from metastore.cli.options import DATABASE, DURATION, Group, SectionedCommand, settings_options, uri_option
+from metastore.cli.printing import printable
 from metastore.cli.server_commands import config, doctor, health
 from metastore.errors import MetastoreError
 from metastore.settings import PREFIX, Settings
@@ -46,7 +47,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _fail(text: str, status: int) -> int:
-    click.echo(f"metastore: {' '.join(text.split())}", err=True)
+    click.echo(printable(f"metastore: {' '.join(text.split())}"), err=True)
     return status
 
 

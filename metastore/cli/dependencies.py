@@ -10,7 +10,7 @@ from rich.console import Console
 
 from metastore.cli.client import connected
 from metastore.cli.dependency_formats import FORMATS, Query
-from metastore.cli.printing import print_table
+from metastore.cli.printing import print_table, printable
 from metastore.domain.names import fold
 from metastore.domain.partition_names import parse_name
 from metastore.errors import InvalidInputError, NotFoundError
@@ -42,7 +42,11 @@ def show_dependencies(uri: str, name: str, *, up: bool, form: str) -> None:
         target = _parse_target(client, name)
         result = _fetch(client, target, up=up, base_partitions=up or form == "tree")
     query = Query(str(target), f"{target.database}.{target.table}", target.spec, up, uri)
-    Console(soft_wrap=True, highlight=False, markup=False).print(FORMATS[form](query, result))
+    console = Console(soft_wrap=True, highlight=False, markup=False, color_system=None)
+    with console.capture() as captured:
+        console.print(FORMATS[form](query, result))
+    for line in captured.get().rstrip("\n").split("\n"):
+        click.echo(printable(line))  # names of partitions are chosen by others
 
 
 def show_impact(uri: str, name: str) -> None:

@@ -104,7 +104,7 @@ def as_json(query: Query, result: Any) -> str:
     ]
     direction = "up" if query.up else "down"
     document = {"name": query.name, "direction": direction, "tables": tables, "partitions": partitions}
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    return json.dumps(document, indent=2)
 
 
 def dot(query: Query, result: Any) -> str:
@@ -134,7 +134,7 @@ def _arrows(query: Query, result: Any) -> Iterator[tuple[str, ...]]:
 def openlineage(query: Query, result: Any) -> str:
     """Returns one JobEvent per line. A dependent partition is the output; its base partitions are the input."""
     namespace = "hive://" + urlsplit(query.uri.split(",")[0]).netloc
-    return "\n".join(json.dumps(event, ensure_ascii=False) for event in _events(namespace, result))
+    return "\n".join(json.dumps(event) for event in _events(namespace, result))
 
 
 def _events(namespace: str, result: Any) -> Iterator[dict[str, Any]]:
@@ -191,7 +191,8 @@ def _quoted(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("#", "#35;").replace('"', "#quot;")
+    """Returns the text with entities of Mermaid for the characters that a label of HTML interprets."""
+    return text.replace("#", "#35;").replace('"', "#quot;").replace("<", "#lt;").replace(">", "#gt;")
 
 
 FORMATS: Final[dict[str, Callable[[Query, Any], Any]]] = {

@@ -10,7 +10,7 @@ import click
 
 from metastore.cli.client import connected
 from metastore.cli.names import split_table
-from metastore.cli.printing import print_table
+from metastore.cli.printing import print_table, printable
 from metastore.cli.spark import run_client
 from metastore.client.convert import scan_request
 from metastore.domain.expression import FALSE
@@ -48,7 +48,7 @@ def suggest(
         (*best["columns"], "rows", "share", "skipped by a query for it"),
         [_value(value) for value in best["values"]],
     )
-    click.echo(f"ALTER TABLE {name} {best['clause']};")
+    click.echo(printable(f"ALTER TABLE {name} {best['clause']};"))
 
 
 def record_survey(uri: str, name: str, share: float, suggestions: Sequence[dict[str, Any]]) -> None:

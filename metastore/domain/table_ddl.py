@@ -19,7 +19,10 @@ _TRINO_TYPES: Final = {
 _FORMATS: Final = (("Parquet", "PARQUET"), ("Orc", "ORC"), ("Avro", "AVRO"), ("RCFile", "RCFILE"))
 _JSON: Final = "JsonSerDe"
 _CSV: Final = "OpenCSVSerde"
-_TOKEN: Final = re.compile(r"[<>,:()]|[^<>,:()]+")
+_TOKEN: Final = re.compile(r"`(?:[^`]|``)*`|[<>,:()]|[^<>,:()`]+")
+# The name of a struct's field, as `type_strings` accepts it: any text, in which backticks protect all characters.
+_FIELD: Final = re.compile(r"(?<=[<,])((?:`[^`]*(?:``[^`]*)*`|[^<>,:`]+|`)++):")
+_SAFE_FIELD: Final = re.compile(r"\w+|`(?:[^`]|``)*`", re.ASCII)
 # Parameters that the server or writers compute: a new table must not have them.
 _COMPUTED: Final = re.compile(
     r"(numFiles|numRows|totalSize|rawDataSize|numPartitions|transient_lastDdlTime|COLUMN_STATS_ACCURATE|EXTERNAL|comment"
@@ -168,7 +171,7 @@ def _trino(table: TableDefinition) -> str:
 
 def trino_type(text: str) -> str:
     """Returns Trino's name of a Hive type: row(a integer) for struct<a:int>."""
-    tokens = [token.strip() for token in _TOKEN.findall(text) if token.strip()]
+    tokens = [token.strip() for token in _TOKEN.findall(_with_quoted_names(text)) if token.strip()]
     pieces: list[str] = []
     brackets: list[str] = []
     expects_name = False
@@ -193,7 +196,7 @@ def trino_type(text: str) -> str:
                 pieces.append(", " if len(brackets) > 1 or brackets != ["parameters"] else ",")
                 expects_name = bool(brackets) and brackets[-1] == "row"
             case _ if expects_name:
-                pieces.append(_doubled(token.strip("`")))
+                pieces.append(_doubled(token[1:-1].replace("``", "`") if token.startswith("`") else token))
             case _:
                 pieces.append("row" if lowered == "struct" else _TRINO_TYPES.get(lowered, lowered))
     return "".join(pieces)
@@ -201,7 +204,18 @@ def trino_type(text: str) -> str:
 
 def _column(column: Column) -> str:
     comment = f" COMMENT {_text(column.comment)}" if column.comment else ""
-    return f"{_ticked(column.name)} {column.type.upper() if column.type.isalpha() else column.type}{comment}"
+    kind = column.type.upper() if column.type.isalpha() else _with_quoted_names(column.type)
+    return f"{_ticked(column.name)} {kind}{comment}"
+
+
+def _with_quoted_names(type_string: str) -> str:
+    """Returns the type with names of fields in backticks: a name can contain the end of the statement."""
+
+    def quoted(match: re.Match[str]) -> str:
+        name = match[1].strip()
+        return f"{name if _SAFE_FIELD.fullmatch(name) else _ticked(name)}:"
+
+    return _FIELD.sub(quoted, type_string)
 
 
 def _tuple(value: Sequence[str]) -> str:

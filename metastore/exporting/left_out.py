@@ -29,7 +29,14 @@ LEFT_OUT: Final = (
         "SELECT (SELECT count(*) FROM delegation_tokens) + (SELECT count(*) FROM issued_tokens)",
     ),
     LeftOut("master keys", "SELECT count(*) FROM master_keys"),
-    LeftOut("grants on a catalog or a location", "SELECT count(*) FROM privileges WHERE scope IS NOT NULL"),
+    LeftOut(
+        "grants on a catalog, a location or a pattern of names",
+        "SELECT count(*) FROM privileges WHERE scope IS NOT NULL AND privilege NOT LIKE 'DENY %'",
+    ),
+    LeftOut(
+        "denied rights (the exported grants give more without them)",
+        "SELECT count(*) FROM privileges WHERE privilege LIKE 'DENY %'",
+    ),
     LeftOut(
         "dependencies between tables (their table parameters are exported)", "SELECT count(*) FROM table_dependencies"
     ),

@@ -33,6 +33,7 @@ from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 _ATTEMPTS: Final = 10
+_NO_TABLE: Final = 0  # the id of no table
 _NO_COLUMNS: Final = ColumnScope(frozenset(), frozenset())
 Result = TypeVar("Result")
 Name = TypeVar("Name", bound=TableName | DatabaseName)
@@ -215,17 +216,17 @@ class Authorization:
         return column_scope(grants, found) if found and found.table_id is not None else _NO_COLUMNS
 
     def ids_within(self, name: TableName) -> list[int] | None:
-        """Returns the ids of `lookup.ids_within`, without hidden tables: a rule may hide one from the owner of the
-        database. Raises NotFoundError."""
+        """Returns the ids of `lookup.ids_within` for a change of the database that needs ALTER, without tables that the
+        caller may not alter: a rule may protect one from the owner of the database. Raises NotFoundError."""
 
         def within(work: UnitOfWork) -> list[int] | None:
             grants = self.current(work)
-            if name.name or not name.database or grants.sees_everything:
+            if name.name or not name.database or grants.is_admin:
                 return ids_within(work, name)
             get_database(work, name.parent)
             ids = {name.parent.table(text): number for text, number in work.tables.ids_by_name(name.parent).items()}
             found = self._found(work, grants, ids)
-            return sorted(ids[table] for table, securable in found.items() if sees(grants, securable))
+            return sorted(ids[table] for table, held in found.items() if Right.ALTER in rights(grants, held))
 
         return self._read(within)
 
@@ -263,6 +264,15 @@ class Authorization:
         existing = {name: table for name, table in securables.items() if table.table_id is not None}
         return {name for name, table in existing.items() if not sees(grants, table)}
 
+    def would_see(self, names: Iterable[TableName]) -> set[TableName]:
+        """Returns the tables of existing databases that the caller sees, or would see if they existed."""
+        grants, securables = self._looked_up(names)
+        tables = {
+            name: found if found.table_id is not None else found._replace(table_id=_NO_TABLE, name=name.name)
+            for name, found in securables.items()
+        }
+        return {name for name, table in tables.items() if sees(grants, table)}
+
     def owned(self, names: Iterable[TableName | DatabaseName]) -> set[TableName | DatabaseName]:
         """Returns the objects that the caller owns, and the tables of databases that the caller owns."""
         grants, securables = self._looked_up(names)
@@ -290,8 +300,8 @@ class Authorization:
         return {name: securable for name, securable in zip(listed, securables, strict=True) if securable}
 
 
-def visible_ids(store: Store, rights: Authorization | None, name: TableName) -> list[int] | None:
-    """Returns the id of a table, or the ids of a database's tables that the caller may see, or None for all tables.
+def alterable_ids(store: Store, rights: Authorization | None, name: TableName) -> list[int] | None:
+    """Returns the id of a table, or the ids of a database's tables that the caller may alter, or None for all tables.
 
     `rights`: None if the caller sees everything. Raises NotFoundError.
     """

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError, InvalidOperationError
-from metastore.services.authorization.authorization import Authorization, visible_ids
+from metastore.services.authorization.authorization import Authorization, alterable_ids
 from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import cleaned
 from metastore.services.files.dead_writes import DeadWriteCleaning
@@ -94,7 +94,7 @@ class CleaningService(FileService):
             if table.name:
                 raise InvalidInputError(f"Cannot clean table {table.name} without its database: name both")
             return None
-        return visible_ids(self._store, self._rights, table)
+        return alterable_ids(self._store, self._rights, table)
 
     def _ids(self, table_ids: list[int] | None) -> list[int]:
         if table_ids is not None:

@@ -8,7 +8,7 @@ from metastore.domain.location_properties import unknown_locations
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.skew_directories import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
-from metastore.services.authorization.authorization import Authorization, visible_ids
+from metastore.services.authorization.authorization import Authorization, alterable_ids
 from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import with_subdirectories
 from metastore.services.files.journal import Journal
@@ -74,7 +74,7 @@ class FileCheckService(FileService):
         return CheckFilesResult(problems, looked)
 
     def _tables(self, name: TableName) -> Iterator[StoredTable]:
-        ids = visible_ids(self._store, self._rights, name)
+        ids = alterable_ids(self._store, self._rights, name)
         if ids is None:
             with self._store.read() as work:
                 ids = work.tables.ids()

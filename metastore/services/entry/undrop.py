@@ -84,20 +84,27 @@ class UndropService(FileService):
     def dropped(self, catalog: str, database: str | None) -> list[tuple[Drop, int, int]]:
         """Lists drops that can be undone, the newest first, each with the files and bytes in the trash.
 
-        A new database of a name is another one: its owner does not learn what was in the earlier one.
+        A new database of a name is another one: its owner does not learn what was in the earlier one. A rule may hide
+        names from the owner of the database.
         """
-        grants = self._authorization.grants() if self._authorization else None
+        drops = self._visible_drops(catalog, database)
         with self._store.read() as work:
-            if grants is None or grants.is_admin or Duty.DATA in grants.duties:
-                drops = work.drops.find(catalog, database)
-            else:
-                drops = work.drops.find_present(catalog, database, grants.user)
             locations = work.file_operations.trash_locations([drop.id for drop in drops])
         counted = {}
         for drop in drops:
             files = [file for location in locations.get(drop.id, ()) for file in self._warehouse.files(location)]
             counted[drop.id] = len(files), sum(file.bytes for file in files)
         return [(drop, *counted[drop.id]) for drop in drops]
+
+    def _visible_drops(self, catalog: str, database: str | None) -> list[Drop]:
+        grants = self._authorization.grants() if self._authorization else None
+        with self._store.read() as work:
+            if self._authorization is None or grants is None or grants.is_admin or Duty.DATA in grants.duties:
+                return work.drops.find(catalog, database)
+            drops = work.drops.find_present(catalog, database, grants.user)
+        others = [drop for drop in drops if drop.name and drop.dropped_by != grants.user]
+        visible = self._authorization.would_see(drop.table for drop in others)
+        return [drop for drop in drops if drop not in others or drop.table in visible]
 
     def undrop(self, target: UndropTarget) -> Undropped:
         """Undoes the newest drop of this name: all that one call dropped, truncated or overwrote.

@@ -41,6 +41,11 @@ class Drop(NamedTuple):
     dropped_by: str | None
     dropped_from: str | None
 
+    @property
+    def table(self) -> TableName:
+        """The name of the table."""
+        return TableName(self.catalog, self.database, self.name)
+
 
 class DroppedTable(NamedTuple):
     """A dropped table: its row stays in `tables`, without a database."""

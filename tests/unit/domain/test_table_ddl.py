@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metastore.domain.table_ddl import Column, TableDefinition, statements, trino_type
+from metastore.domain.type_strings import check_type
 
 
 @pytest.mark.parametrize(
@@ -20,6 +21,27 @@ from metastore.domain.table_ddl import Column, TableDefinition, statements, trin
 )
 def test_types_of_trino(hive: str, trino: str) -> None:
     assert trino_type(hive) == trino
+
+
+@pytest.mark.parametrize(
+    ("kind", "hive", "trino"),
+    [
+        ("struct<a b:int,c:map<string,int>>", "struct<`a b`:int,c:map<string,int>>", 'row("a b" integer, c map('),
+        (
+            "struct<a); DROP TABLE t; --:int>",
+            "struct<`a); DROP TABLE t; --`:int>",
+            'row("a); DROP TABLE t; --" integer)',
+        ),
+        ("struct<a`,b); DROP:c`:int>", "struct<`a``,b); DROP:c```:int>", 'row("a`,b); DROP:c`" integer)'),
+        ('struct<a"); DROP:int>', 'struct<`a"); DROP`:int>', 'row("a""); DROP" integer)'),
+        ("struct<`a``b`:int>", "struct<`a``b`:int>", 'row("a`b" integer)'),
+    ],
+)
+def test_names_of_fields_cannot_end_the_statement(kind: str, hive: str, trino: str) -> None:
+    check_type(kind)  # the server accepts it
+    made = statements(TableDefinition("d", "t", "MANAGED_TABLE", [Column("c", kind)], []))
+    assert f"  c {hive}" in made["Spark"]
+    assert f"  c {trino}" in made["Trino"]
 
 
 def test_statements_of_a_skewed_partitioned_table() -> None:

@@ -13,6 +13,7 @@ from tests.fixtures.server import Server
 from tests.wire.authorization.conftest import ADMIN, OFFICER, STEWARD
 from tests.wire.authorization.granting import GROUP, ROLE, everywhere, grant, on_column, on_database, on_table, revoke
 from tests.wire.builders import descriptor, new_database, table, unique
+from tests.wire.writing import clean, write_file
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
     HiveObjectRef,
@@ -21,6 +22,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     NoSuchObjectException,
     Role,
 )
+from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, DroppedRequest
 
 Clients = Callable[..., Any]
 
@@ -239,3 +241,35 @@ def test_hives_calls_do_not_list_denies_of_a_table(client_of: Clients, sales: st
     grant(root, everywhere(f"{sales}.secret"), "DENY SELECT", "bob")
     assert root.list_privileges(None, None, on_table(sales, "secret")) == []
     assert root.list_privileges("bob", 1, HiveObjectRef(HiveObjectType.TABLE, sales, "secret")) == []
+
+
+def test_a_protected_table_is_not_cleaned_with_its_database(client_of: Clients, sales: str) -> None:
+    """Who may alter a database cleans its tables, but not one that a rule only lets them read."""
+    root, bob = client_of(ADMIN), client_of("bob")
+    for privilege in ("ALTER", "SELECT"):
+        grant(root, on_database(sales), privilege, "bob")
+    grant(root, everywhere(f"{sales}.secret"), "DENY ALTER", "bob")
+    staging = "_staging/20260131_235959_00007_x7k2p"
+    homes = {name: root.get_table(sales, name).sd.location for name in ("secret", "public_pay")}
+    for home in homes.values():
+        write_file(f"{home}/{staging}/part-0")
+    found = [each.location for each in bob.check_files(CheckFilesRequest(sales, repair=True)).problems]
+    assert [location for location in found if location.startswith(homes["secret"])] == []
+    done = clean(bob, (sales, ""), unregistered=True)
+    assert [each.location for each in done.locations] == [f"{homes['public_pay']}/{staging}"]
+    with pytest.raises(MetaException, match=r"does not have \[ALTER\]"):
+        clean(bob, (sales, "secret"), unregistered=True)
+    done = clean(root, (sales, ""), unregistered=True)
+    assert [each.location for each in done.locations] == [f"{homes['secret']}/{staging}"]
+
+
+def test_drops_of_names_that_a_rule_hides_are_not_listed(client_of: Clients, sales: str) -> None:
+    root, bob = client_of(ADMIN), client_of("bob")
+    grant(root, on_database(sales), "ALTER", "bob")
+    for name in ("public_pay", "secret"):
+        root.drop_table(sales, name, True)
+    listed = {(drop.tableName, drop.user) for drop in bob.dropped(DroppedRequest(sales))}
+    assert listed == {("public_pay", ADMIN), ("secret", ADMIN)}
+    grant(root, everywhere(f"{sales}.secret"), "DENY ALL", "bob")
+    assert [drop.tableName for drop in bob.dropped(DroppedRequest(sales))] == ["public_pay"]
+    assert len(root.dropped(DroppedRequest(sales))) == 2

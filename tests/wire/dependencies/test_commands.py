@@ -173,3 +173,14 @@ def test_invalid_names(shown: Any, arguments: list[str]) -> None:
     line = shown(*arguments, status=2)
     assert line.count("\n") == 1
     assert "is not a valid name. Write DATABASE.TABLE or DATABASE.TABLE@column=value" in line
+
+
+def test_names_that_others_choose_cannot_control_the_terminal(shown: Any, client: Any, database: str) -> None:
+    add(client, database, "t", ["\x9b2J<b>", "1"])
+    add_to_dependent(client, database, "tdep", ["\x9b2J<b>"])
+    for form in ("tree", "json", "dot", "mermaid", "openlineage"):
+        output = shown("dependencies", f"{database}.tdep@ds=\x9b2J<b>", "--format", form)
+        assert "2J" in output
+        assert output.replace("\n", "").isprintable()
+        assert form != "mermaid" or "<b>" not in output
+    assert shown("dependencies", f"{database}.t@\x1b[2J=1", status=1).rstrip("\n").isprintable()
