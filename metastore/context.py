@@ -75,16 +75,19 @@ class Decision:
     """The facts on which the authorization of the current call rests. Its transaction must find the same.
 
     `ids`: the ids of tables and databases by name; None for one that does not exist. `version`: of the table to alter,
-    if the caller's right to do so depends on its content.
+    if the caller's right to do so depends on its content. `is_outdated`: the call has found another object.
     """
 
     ids: dict[object, int | None] = field(default_factory=dict)
     version: int | None = None
     claims: list[Claim] = field(default_factory=list)
+    is_outdated: bool = False
 
     def is_same(self, name: object, number: int) -> bool:
-        """Returns whether this id belongs to the object that was authorized under the name."""
-        return self.ids.get(name, number) == number
+        """Returns whether this id belongs to the object that was authorized under the name. Sets `is_outdated`."""
+        same = self.ids.get(name, number) == number
+        self.is_outdated = self.is_outdated or not same
+        return same
 
 
 decision: ContextVar[Decision | None] = ContextVar("decision", default=None)

@@ -283,8 +283,7 @@ class Store:
                 if audited and (current := caller.get()) and current.note and not current.note.is_written:
                     work.note = current.note
                 claims = decided.claims if audited and (decided := decision.get()) else []
-                for claim in claims:
-                    work.locations.serialise_claim(claim)
+                work.locations.serialise(claims)
                 yield work
                 work.commit()
                 claims.clear()

@@ -22,7 +22,7 @@ _GRANT = (
     "principal",
     "privilege",
     "COALESCE(grantor, '')",
-    "COALESCE(grantor_type, 0)",
+    "COALESCE(grantor_type, 1)",
     "COALESCE(authorizer, '')",
     "COALESCE(scope, '')",
 )

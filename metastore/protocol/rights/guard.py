@@ -51,6 +51,8 @@ class Guard:
         if self._followed is not None and method.served_read_only is not True and method.names_database:
             function = kept_from_followed(method, self._followed, self._forwarder, function)
         if self._authorizer is not None and _is_checked(method):
+            if method.served_read_only is True:
+                function = _read_again(method, self._authorizer, function)
             function = _deciding(_authorized(method, self._authorizer, function))
         if self._read_only:
             function = _served_read_only(method, function)
@@ -95,6 +97,29 @@ def _deciding(function: Function) -> Function:
             decision.set(None)
 
     return answered
+
+
+def _read_again(method: Method, authorizer: Authorizer, function: Function) -> Function:
+    """Authorizes and reads once more if another object has just replaced one: its name has existed all the time."""
+
+    def answered(arguments: Arguments) -> Any:
+        try:
+            answer = function(arguments)
+        except MetastoreError:
+            if not _is_outdated():
+                raise
+        else:
+            if not _is_outdated():
+                return answer
+        authorizer.check(method.requirements(arguments))
+        return function(arguments)
+
+    return answered
+
+
+def _is_outdated() -> bool:
+    decided = decision.get()
+    return decided is not None and decided.is_outdated
 
 
 def _authorized(method: Method, authorizer: Authorizer, function: Function) -> Function:

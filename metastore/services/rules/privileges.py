@@ -246,11 +246,12 @@ def add_privileges(work: UnitOfWork, table_id: int, table: Table, now: int) -> N
     ]
     grants = [grant for privilege in requested for grant in _grants(privilege, Target(TABLE, table_id=table_id), now)]
     if grants:
-        once = {
-            (grant.principal_type, grant.principal, grant.privilege, grant.grantor, grant.grantor_type): grant
-            for grant in grants
-        }
+        once = {(grant.principal_type, grant.principal, grant.privilege, *_grantor(grant)): grant for grant in grants}
         work.privileges.insert(list(once.values()))
+
+
+def _grantor(grant: Grant) -> tuple[str | None, int]:
+    return grant.grantor, grant.grantor_type or PrincipalType.USER
 
 
 def folded(name: str | None) -> str | None:

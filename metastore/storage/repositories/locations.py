@@ -122,13 +122,16 @@ class Locations(Repository):
             if location in uses or any(uses.get(text, UNUSED).itself for text in parents)
         }
 
-    def serialise_claim(self, claim: Claim) -> None:
-        """Serialises claims of the same locations until the transaction ends. Raises the claim's error if an object
-        that was created after the authorization uses one."""
-        named = {text for location, parents in claim.locations.items() for text in (location, *parents)}
+    def serialise(self, claims: Sequence[Claim]) -> None:
+        """Serialises claims of the same locations until the transaction ends. Raises a claim's error if an object that
+        was created after the authorization uses one of its locations."""
+        places = (place for claim in claims for place in claim.locations.items())
+        named = {text for location, parents in places for text in (location, *parents)}
+        # All keys in one order, before the first claim is checked: otherwise two calls could wait for each other.
         keys = number_array_literal(sorted({crc32(text.encode(errors="replace")) % _BUCKETS for text in named}))
-        if self.used_by_others(claim.locations, claim.table_id, _CLAIMED, keys=keys):
-            raise claim.error
+        for claim in claims:
+            if self.used_by_others(claim.locations, claim.table_id, _CLAIMED, keys=keys):
+                raise claim.error
 
     def own(self, locations: Iterable[str], table_id: int) -> Mapping[str, Use]:
         """Finds uses by the partitions and skewed values of this table."""

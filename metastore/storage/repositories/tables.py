@@ -156,7 +156,8 @@ class Tables(Repository):
 
         The table may have changed since. The condition is true while name, id and partition columns are the same.
         """
-        return self._references.get(table) if self._references is not None else None
+        known = self._references.get(table) if self._references is not None else None
+        return known if known and is_authorized(table, known[0].id) else None
 
     def reference_and_privileges(self, table: TableName) -> tuple[TableRef | None, bool]:
         """Returns the table's identity, or None, and whether its partitions have privileges of their own."""
@@ -189,7 +190,7 @@ class Tables(Repository):
             return None
         ((*columns, last, open_writes),) = rows
         (stored,) = self._stored([columns])
-        return stored, visible_writes(last, open_writes)
+        return (stored, visible_writes(last, open_writes)) if is_authorized(table, stored.ref.id) else None
 
     def find_many(self, database: DatabaseName, names: Sequence[str]) -> list[StoredTable]:
         """Returns the named tables that exist, by name."""

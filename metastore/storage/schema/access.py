@@ -44,7 +44,7 @@ privileges = Table(
 )
 
 # One grant of one privilege by one grantor. NULLs count as equal, which PostgreSQL 14 supports only through
-# expressions.
+# expressions. A grantor without a kind is a user.
 Index(
     "privileges_grant_idx",
     privileges.c.object_type,
@@ -56,7 +56,7 @@ Index(
     privileges.c.principal,
     privileges.c.privilege,
     text("COALESCE(grantor, '')"),
-    text("COALESCE(grantor_type, 0)"),
+    text("COALESCE(grantor_type, 1)"),
     text("COALESCE(authorizer, '')"),
     text("COALESCE(scope, '')"),
     unique=True,

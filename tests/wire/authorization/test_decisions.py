@@ -10,18 +10,26 @@ from typing import Any
 import pytest
 
 from metastore.app import Application, make_application
-from metastore.context import caller
+from metastore.context import Claim, caller
 from metastore.domain.names import TableName
+from metastore.domain.renaming import REPLACES
 from metastore.encoding.hidden_columns import decoded
-from metastore.errors import InvalidObjectError, InvalidOperationError, NotFoundError, PermissionDeniedError
+from metastore.errors import (
+    AlreadyExistsError,
+    InvalidObjectError,
+    InvalidOperationError,
+    NotFoundError,
+    PermissionDeniedError,
+)
 from metastore.services.entry.writes import WriteService
 from metastore.settings import Settings
+from metastore.storage.postgres.driver import run
 from tests.wire.authorization.conftest import ADMIN
-from tests.wire.authorization.granting import ROLE, bag, grant, on_database, on_table, revoke
+from tests.wire.authorization.granting import ROLE, USER, bag, grant, on_database, on_table, revoke
 from tests.wire.authorization.test_costs import Client
 from tests.wire.builders import descriptor, partition, table, unique
 from tests.wire.writing import begin
-from thrift_idl.gen.hive_metastore.ttypes import Database, Role
+from thrift_idl.gen.hive_metastore.ttypes import Database, EnvironmentContext, Role
 
 HERE = "another table is there"
 
@@ -98,6 +106,40 @@ def test_a_call_does_not_change_a_table_that_replaced_the_authorized_one(
     alice.drop_table(shared, "t", True)
 
 
+def test_readers_follow_an_atomic_replacement(
+    application: Application, shared: str, meanwhile: Callable[[str, Callable[[], Any]], None]
+) -> None:
+    root, alice = Client(application, ADMIN), Client(application, "alice")
+
+    def replace() -> None:
+        new = table(shared, "new", [("ds", "string")], owner="alice")
+        root.create_table(new)
+        root.add_partition(partition(shared, "new", ["2"]))
+        new.tableName = "t"
+        properties = EnvironmentContext({REPLACES: "true"})
+        root.alter_table_with_environment_context(shared, "new", new, properties)
+
+    alice.create_table(table(shared, "t", [("ds", "string")]))
+    for read in (
+        lambda: alice.get_partition_names(shared, "t", 10).decode(),
+        lambda: [one.values[0] for one in decoded(alice.get_partitions(shared, "t", 10))],
+        lambda: [one.values[0] for one in decoded(alice.get_partitions_by_filter(shared, "t", "ds > '1'", 10))],
+    ):
+        meanwhile("alice", replace)
+        assert len(read()) == 1
+
+
+def test_a_call_locks_all_its_claims_before_it_checks_the_first(application: Application) -> None:
+    """Otherwise two calls could each hold a location that the other one waits for."""
+    home = decoded(Client(application, ADMIN).get_database("default")).locationUri
+    claims = [Claim({location: ()}, 0, LookupError()) for location in (home, f"{home}/unused")]
+    held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+    with application._store.transaction() as work:
+        with pytest.raises(LookupError):
+            work.locations.serialise(claims)
+        assert run(work.connection, held) == [(2,)]
+
+
 def test_a_location_is_still_unused_in_the_transaction(
     application: Application, shared: str, meanwhile: Callable[[str, Callable[[], Any]], None]
 ) -> None:
@@ -152,3 +194,14 @@ def test_anonymous_users_have_a_limit_of_open_writes(application: Application, s
     writes.begin(name, 60_000)
     with pytest.raises(InvalidOperationError, match=r"User \(anonymous\) cannot begin another write: the limit is 1"):
         writes.begin(name, 60_000)
+
+
+def test_a_grantor_without_a_kind_is_a_user(application: Application, shared: str) -> None:
+    root = Client(application, ADMIN)
+    root.create_table(table(shared, "t", owner="zowner"))
+    first, second = (bag(on_table(shared, "t"), "SELECT", "carol") for _ in range(2))
+    for sent, kind in ((first, None), (second, USER)):
+        sent.privileges[0].grantInfo.grantor, sent.privileges[0].grantInfo.grantorType = "bob", kind
+    root.grant_privileges(first)
+    with pytest.raises(AlreadyExistsError):
+        root.grant_privileges(second)
