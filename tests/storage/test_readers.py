@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from metastore.cli.commands import run
 from migrations import runner
 from tests.fixtures.database import execute
 
+GUIDE = Path(__file__).parents[2] / "docs/how-to/read-by-sql.md"
 Capture = pytest.CaptureFixture[str]
 
 
@@ -112,7 +114,9 @@ def owned(empty_database_url: str, postgres_url: str) -> Iterator[str]:
     execute(postgres_url, f"DROP ROLE {owner}")
 
 
-def test_an_owner_needs_createrole(owned: str, postgres_url: str, name: str, capsys: Capture) -> None:
+def test_an_owner_needs_createrole(
+    owned: str, postgres_url: str, empty_database_url: str, name: str, capsys: Capture
+) -> None:
     assert runner.upgrade(owned)
     assert reader("add", name, url=owned) == 1
     said = capsys.readouterr().err
@@ -121,6 +125,13 @@ def test_an_owner_needs_createrole(owned: str, postgres_url: str, name: str, cap
     execute(postgres_url, f"ALTER ROLE {make_url(owned).username} CREATEROLE")
     assert reader("add", name, url=owned) == 0
     assert value(owned, "SELECT count(*) FROM dbs", name) == 0
+    lock = "SELECT pg_try_advisory_lock(1)"
+    assert value(owned, lock, name)
+    (statement,) = re.findall(r"```sql\n(DO .*?)```", GUIDE.read_text(), re.DOTALL)
+    execute(empty_database_url, statement.replace("TO metastore", f"TO {make_url(owned).username}"))
+    with pytest.raises(DBAPIError, match="permission denied for function pg_try_advisory_lock"):
+        value(owned, lock, name)
+    assert value(owned, lock)
     assert reader("remove", name, url=owned) == 0
 
 

@@ -25,6 +25,7 @@ from metastore.domain.permissions import (
 )
 from metastore.domain.privileges import (
     ADMIN,
+    OWNER_RIGHTS,
     CallerGrants,
     CatalogName,
     Duty,
@@ -131,6 +132,7 @@ class Permission:
         held = rights(self._grants, securable)
         if required.with_contents:
             held -= withheld_rights(self._grants, securable, of_everybody=True)
+            held &= self._held_inside(name.parent if isinstance(name, TableName) else name)
         new = required.replacement
         version = self._compared_version(name, new) if new is not None and Right.INSERT in held else None
         if version is None:
@@ -147,6 +149,15 @@ class Permission:
         if changes_owner:
             raise self._denied(Right.OWNERSHIP, name)
         _keep_owner(new, *owner)
+
+    def _held_inside(self, database: DatabaseName) -> frozenset[str]:
+        """Returns the rights on all tables of a database. A policy engine decides about each; others are inherited."""
+        if not self._grants.by_policy:
+            return OWNER_RIGHTS
+        tables = list(map(database.table, self._work.tables.ids_by_name(database)))
+        self._look_up(tables)
+        found = filter(None, map(self._securables.get, tables))
+        return OWNER_RIGHTS.intersection(*(rights(self._grants, table) for table in found))
 
     def _compared_version(self, name: _Name, new: object) -> int | None:
         """Returns the version of the table from which the new one differs only in statistics; None if there is more.

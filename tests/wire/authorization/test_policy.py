@@ -32,7 +32,7 @@ from tests.wire.authorization.test_costs import Client
 from tests.wire.authorization.test_matrix import speaking
 from tests.wire.builders import columns, table
 from thrift_idl.gen.hive_metastore.ttypes import Database
-from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
+from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CreateDependentTableRequest
 
 
 class Policy(ThreadingHTTPServer):
@@ -313,3 +313,22 @@ def test_settings_that_cannot_work_prevent_the_start(
     settings = Settings(warehouse=str(tmp_path), database_url=database_url, authorization="opa", **values)
     with pytest.raises(ConfigurationError, match="opa_"):
         make_application(settings, database_url)
+
+
+def test_a_cascading_drop_needs_the_right_on_every_table(application: Application, policy: Policy) -> None:
+    """Rights on a table are not those on its database: the engine decides about each. Cleaning skips other tables."""
+    carol, held = Client(application, "carol"), {"private": ["SELECT"]}
+
+    def answers(asked: dict[str, Any]) -> Any:
+        return {"result": [held.get(each.get("table"), ["DROP", "ALTER"]) for each in asked["resources"]]}
+
+    policy.rule = answers  # type: ignore[method-assign]
+    with pytest.raises(PermissionDeniedError, match=r"does not have \[DROP\] privilege on \[sales\]"):
+        carol.drop_database("sales", True, True)
+    checked, whole = (
+        client.check_files(CheckFilesRequest("sales")) for client in (carol, Client(application, "root"))
+    )
+    assert checked.directories == whole.directories - 1
+    held["private"] = []
+    with pytest.raises(PermissionDeniedError, match=r"does not have \[DROP\] privilege on \[sales\]"):
+        Client(application, "dave").drop_database("sales", True, True)
