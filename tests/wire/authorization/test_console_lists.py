@@ -157,3 +157,23 @@ def test_events_of_a_dropped_database_are_hidden_from_callers_with_rules(applica
         with speaking("admin"):
             for each in bags:
                 called(application, "revoke_privileges", each)
+
+
+def test_drops_of_names_that_a_rule_hides_are_not_listed(application: Application) -> None:
+    deny = bag(everywhere("ours.gone_secret"), "DENY ALL", *ANN)
+    with speaking("admin"):
+        for name in ("gone_secret", "gone_open"):
+            called(application, "create_table", table("ours", name))
+            called(application, "drop_table", "ours", name, True)
+    activity = ActivityService(application._store, timedelta(minutes=5), application._rights)
+
+    def listed() -> set[str]:
+        with speaking("ann"):
+            return {drop["table"] for drop in activity.changes(None)[1] if drop["table"].startswith("gone")}
+
+    assert listed() == {"gone_secret", "gone_open"}
+    with speaking("admin"):
+        called(application, "grant_privileges", deny)
+    assert listed() == {"gone_open"}
+    with speaking("admin"):
+        called(application, "revoke_privileges", deny)

@@ -325,9 +325,7 @@ def test_a_cascading_drop_needs_the_right_on_every_table(application: Applicatio
     policy.rule = answers  # type: ignore[method-assign]
     with pytest.raises(PermissionDeniedError, match=r"does not have \[DROP\] privilege on \[sales\]"):
         carol.drop_database("sales", True, True)
-    checked, whole = (
-        client.check_files(CheckFilesRequest("sales")) for client in (carol, Client(application, "root"))
-    )
+    checked, whole = (client.check_files(CheckFilesRequest("sales")) for client in (carol, Client(application, "root")))
     assert checked.directories == whole.directories - 1
     held["private"] = []
     with pytest.raises(PermissionDeniedError, match=r"does not have \[DROP\] privilege on \[sales\]"):
