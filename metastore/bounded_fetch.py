@@ -30,14 +30,17 @@ def fetch(
     limit: int,
     clock: Callable[[], float] = time.monotonic,
 ) -> bytes:
-    """Returns the body of the answer. `timeout`: seconds. `limit`: bytes. Raises OSError, http.client.HTTPException."""
+    """Returns the body of the answer. `timeout`: seconds. `limit`: bytes.
+
+    Raises OSError or http.client.HTTPException, and ValueError if the answer is too large.
+    """
     deadline, answer = clock() + timeout, bytearray()
     with opener.open(request, timeout=timeout) as response:
         # The timeout of a socket applies to each receive: an answer in small parts could take forever.
         while part := response.read1(_PART):
             answer += part
             if len(answer) > limit:
-                raise OSError(f"its answer is larger than {limit} bytes")
+                raise ValueError(f"its answer is larger than {limit} bytes")
             if clock() > deadline:
                 raise TimeoutError(f"its answer takes longer than {timeout:g} s")
     return bytes(answer)

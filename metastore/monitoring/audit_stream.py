@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+from contextlib import suppress
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler, SysLogHandler
 from pathlib import Path
 from typing import Final
@@ -23,12 +26,24 @@ _EXAMPLES: Final = (
 class AuditFile(RotatingFileHandler):
     """A file that is opened for each line, because several workers write to it in turn, and one of them rotates it."""
 
+    _size = 0  # bytes before the line
+
     def emit(self, record: logging.LogRecord) -> None:
         """Writes a record and closes the file. Called by the library."""
         try:
-            super().emit(record)
-        finally:
-            self.close()
+            try:
+                super().emit(record)
+            finally:
+                self.close()
+        except OSError:
+            with suppress(OSError):  # a full disk may have taken a part of the line
+                os.truncate(self.baseFilename, self._size)
+            raise
+
+    def _open(self) -> TextIOWrapper:
+        stream = super()._open()
+        self._size = os.fstat(stream.fileno()).st_size
+        return stream
 
     def handleError(self, _: logging.LogRecord) -> None:  # noqa: N802 - the library's name
         """Passes the error on, such as that of a full disk: the line is written again later."""

@@ -71,18 +71,23 @@ class _FetchedKeys:
         self._lock = threading.Lock()
         self._keys: list[Any] = []
         self._fetched = self._tried = float("-inf")
+        self._has_failed = False  # the last fetch
 
     def __call__(self, refresh: bool) -> list[Any]:
         """Lists the keys. `refresh`: fetches them even if they are new. Raises PyJWKClientConnectionError."""
-        if self._is_due(refresh) and self._lock.acquire(blocking=self._tried == float("-inf")):
+        # Without usable keys (at first, or after a pause), all logins wait for a fetch, unless the last one has failed.
+        if self._is_due(refresh) and self._lock.acquire(blocking=self._is_stale() and not self._has_failed):
             try:
                 if self._is_due(refresh):
                     self._fetch()
             finally:
                 self._lock.release()
-        if time.monotonic() - self._fetched > _MAX_AGE:
+        if self._is_stale():
             raise self._jwt.PyJWKClientConnectionError("the key set has not been fetched")
         return self._keys
+
+    def _is_stale(self) -> bool:
+        return time.monotonic() - self._fetched > _MAX_AGE
 
     def _is_due(self, refresh: bool) -> bool:
         now = time.monotonic()
@@ -93,8 +98,9 @@ class _FetchedKeys:
             answer = json.loads(fetch(self._opener, self._request, timeout=_TIMEOUT, limit=_MAX_BYTES))
             keys = self._jwt.PyJWKSet(answer["keys"]).keys
             self._keys = [key for key in keys if key.public_key_use in ("sig", None) and key.key_id]
-            self._fetched = time.monotonic()
+            self._fetched, self._has_failed = time.monotonic(), False
         except (*_ERRORS, self._jwt.PyJWTError) as error:
+            self._has_failed = True
             log.warning("the key set %s cannot be fetched: %s", self._request.full_url, error)
         finally:
             self._tried = time.monotonic()

@@ -51,7 +51,7 @@ class LoginGuard:
 
     def submit(self, user: str, password: str, peer: str, check: Callable[[], Identity]) -> Future[Identity]:
         """Starts a check. Its future raises AuthenticationFailedError, as this method does while a delay runs."""
-        user = canonical_name(user) or user  # a directory accepts several spellings
+        claimed, user = user, canonical_name(user) or user  # a directory accepts several spellings
         self._throttle.check(user, peer)
 
         def checked() -> Identity:
@@ -68,7 +68,8 @@ class LoginGuard:
             return identity
 
         known = self._throttle.knows(user, peer)
-        return self._pool.submit((user, host_of(peer)), password, checked, first=known)
+        # A password file may have two users whose names differ in case only: they do not share a check.
+        return self._pool.submit((user, host_of(peer)), f"{claimed}\0{password}", checked, first=known)
 
     def submit_token(self, token: str, peer: str, check: Callable[[], Identity]) -> Future[Identity]:
         """Starts the check of a JWT. Nobody can guess one, so failures neither count nor delay the claimed user."""

@@ -139,7 +139,7 @@ class Capabilities:
     def _from_jar(self, jar: Path, parent: Any) -> Any:
         url = java_class(self._jvm, "java.net.URL")
         urls = self._gateway.new_array(url, 1)
-        urls[0] = url(jar.as_uri())
+        urls[0] = url(jar.absolute().as_uri())
         return java_class(self._jvm, "java.net.URLClassLoader")(urls, parent)
 
     def _compiler(self, sources: Mapping[str, str], parent: Any, classes: Any) -> Any:

@@ -47,7 +47,7 @@ def start_context(conf: SparkConf) -> SparkContext:
     versions.check_java(_java_version(gateway.jvm))
     if conf.get(RESTRICTED) == "true":
         _load_known_formats_only(gateway)
-    preparation = Thread(target=_prepare_classes, args=(gateway,), name="prepare", daemon=True)
+    preparation = Thread(target=_prepare_classes, args=(gateway, conf), name="prepare", daemon=True)
     preparation.start()
     try:
         context = SparkContext.getOrCreate(conf)
@@ -75,7 +75,7 @@ def _load_known_formats_only(gateway: Any) -> None:
     thread.setContextClassLoader(confined.newInstance(parents))
 
 
-def _prepare_classes(gateway: Any) -> None:
+def _prepare_classes(gateway: Any, conf: SparkConf) -> None:
     """Compiles the capability `core`, and initializes Spark's SQL functions, while a SparkContext starts on another
     processor. Errors are reported where the classes are used.
 
@@ -85,7 +85,9 @@ def _prepare_classes(gateway: Any) -> None:
     with suppress(UnsupportedSparkError, Py4JError, OSError):
         capabilities(gateway).loader("core")
         system = java_class(gateway.jvm, "java.lang.System")
-        if versions.SQL_FUNCTIONS is not None and not any(map(system.getProperty, _CODE_AT_START)):
+        # Java has the settings with which it started, and `conf` those of a later context.
+        has_code = any(conf.get(name) or system.getProperty(name) for name in _CODE_AT_START)
+        if versions.SQL_FUNCTIONS is not None and not has_code:
             java_class(gateway.jvm, "java.lang.Class").forName(versions.SQL_FUNCTIONS)
 
 

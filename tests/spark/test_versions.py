@@ -124,7 +124,8 @@ def test_a_capability_that_does_not_compile_fails_alone(spark: SparkSession, mon
 def test_compiled_code_is_kept_for_the_next_start(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative, with %41 and #")
     compiled: list[str] = []
     compiler = Capabilities._compiler
 

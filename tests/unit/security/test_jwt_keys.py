@@ -151,7 +151,25 @@ def test_a_key_server_that_hangs_holds_one_thread(
     assert key_server.fetched == fetched
     with monkeypatch.context() as old_keys:
         old_keys.setattr(key_sets, "_MAX_AGE", -1)
+        old_keys.setattr(tokens._sets[0]._keys, "_has_failed", True)
         with pytest.raises(AuthenticationFailedError, match="cannot be fetched"):
             tokens.identity(token(signing_key))
     key_server.may_answer.set()
     first.join(10)
+
+
+def test_all_logins_after_a_pause_wait_for_the_keys(key_server: KeyServer, signing_key: Any) -> None:
+    tokens = JsonWebTokens(key_server.url, "us", "metastore", "sub")
+    key_server.body = key_set(signing_key)
+    assert tokens.identity(token(signing_key)).user == "alice"
+    keys: Any = tokens._sets[0]._keys
+    keys._fetched = keys._tried = time.monotonic() - 2 * key_sets._MAX_AGE
+    key_server.may_answer.clear()
+    key_server.is_asked.clear()
+    first = threading.Thread(target=tokens.check, args=("", token(signing_key)))
+    first.start()
+    assert key_server.is_asked.wait(10)
+    threading.Timer(0.1, key_server.may_answer.set).start()
+    assert tokens.identity(token(signing_key)).user == "alice"
+    first.join(10)
+    assert key_server.fetched == 2

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +239,19 @@ def test_spellings_of_a_name_count_together() -> None:
             step(guard, [lambda *_: None], f"\0{user}\0wrong".encode())
     with pytest.raises(ThrottledError):
         step(guard, [lambda *_: None], b"\0alicE\0right")
+
+
+def test_users_whose_names_differ_in_case_do_not_share_a_check() -> None:
+    """A password file may have both."""
+    guard, go = LoginGuard(), threading.Event()
+
+    def check(user: str) -> Identity:
+        go.wait(10)
+        return Identity(user, PASSWORD)
+
+    logins = [guard.submit(user, "secret", HERE, partial(check, user)) for user in ("alice", "Alice")]
+    go.set()
+    assert [login.result(10).user for login in logins] == ["alice", "Alice"]
 
 
 def test_tokens_neither_end_a_delay_nor_cause_one() -> None:

@@ -155,7 +155,7 @@ def test_the_log_has_each_entry_once_and_in_order(audited: Application, caplog: 
 def test_lines_wait_while_the_disk_is_full(audited: Application, tmp_path: Path) -> None:
     full, file = audit_handlers(f"file:/dev/full file:{tmp_path}/audit.json")
     assert audited._audit
-    audited._audit._streams = [full]
+    audited._audit._streams = [file, full]
     for number in range(2):
         call(audited, "root", "create_database", Database(name=f"db{number}"))
     for _ in range(2):

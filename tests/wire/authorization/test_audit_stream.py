@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
 import socket
 import threading
 from collections.abc import Iterator
@@ -81,6 +83,26 @@ def test_lines_go_to_a_collector(
     worker._audit.tell()  # type: ignore[union-attr]
     worker.close()
     assert any(b"create_database" in data and b"told" in data for data in received)
+
+
+def test_no_part_of_a_line_stays_in_a_file_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (handler,) = audit_handlers(f"file:{tmp_path}/audit.json")
+
+    def flush_and_fail() -> None:
+        handler.stream.flush()  # type: ignore[attr-defined]
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def write(text: str) -> None:
+        handler.handle(logging.makeLogRecord({"msg": text}))
+
+    write("first")
+    with monkeypatch.context() as full:
+        full.setattr(handler, "flush", flush_and_fail)
+        with pytest.raises(OSError, match="No space left"):
+            write("second")
+    write("third")
+    lines = (tmp_path / "audit.json").read_text().splitlines()
+    assert [json.loads(line)["message"] for line in lines] == ["first", "third"]
 
 
 @pytest.mark.parametrize(
