@@ -101,6 +101,13 @@ def adopt_orphans() -> None:
     _checked(_libc().prctl(_SUBREAPER, 1, 0, 0, 0))
 
 
+def reap_orphans() -> None:
+    """Removes children that have ended from the table of processes: nobody else waits for adopted ones."""
+    with suppress(ChildProcessError):  # there are no children
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
 def kill_descendants() -> None:
     """Kills all children of this process, then the children that it adopts from them, until none is left."""
     while children := _children():

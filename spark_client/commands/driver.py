@@ -30,6 +30,7 @@ from spark_client.errors import SparkClientError, first_line  # noqa: E402
 from spark_client.jvm import sessions  # noqa: E402
 from spark_client.serve import Servers, serve  # noqa: E402
 
+_REAPING = 10.0  # seconds
 _STOP = 15.0  # seconds; the gateway kills this process after 20
 # The gateway reads plans, so clients must not compress them.
 _SETTINGS = {
@@ -71,7 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with ready:
         ready.write("ready\n")
     threading.Thread(target=_stop_with_input, args=(stop,), daemon=True).start()
-    stop.wait()
+    while not stop.wait(_REAPING):
+        sandbox.reap_orphans()
     stopping = threading.Thread(target=_stop, args=(servers,), daemon=True)
     stopping.start()
     stopping.join(_STOP)

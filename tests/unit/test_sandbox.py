@@ -134,6 +134,9 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 '''
+subprocess.run([sys.executable, "-c", "import os; os.fork()"], stdin=subprocess.DEVNULL)
+while sandbox._children():
+    sandbox.reap_orphans()
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 started = subprocess.run([sys.executable, "-c", orphan], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
 sandbox.kill_descendants()
