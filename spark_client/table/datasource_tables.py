@@ -39,10 +39,14 @@ def with_spark_schema(table: Table) -> Table:
     if provider is None:
         return table
     by_name = {column.name: column for column in table.columns}
-    declared = {column.name.lower(): column for column in _columns(table)}
-    keys = [replace(column, type=declared.pop(column.name, column).type) for column in table.partition_columns]
+    declared = [(column.name.lower(), column) for column in _columns(table)]  # names may differ in case only
+    types = {name: column.type for name, column in declared}
+    keys = [replace(column, type=types.get(column.name, column.type)) for column in table.partition_columns]
+    key_names = {column.name for column in keys}
     columns = [
-        replace(by_name[name], name=column.name) if name in by_name else column for name, column in declared.items()
+        replace(by_name[name], name=column.name) if name in by_name else column
+        for name, column in declared
+        if name not in key_names
     ]
     storage = replace(table.storage, serde=_SERDES[provider])
     return replace(table, columns=tuple(columns) or table.columns, partition_columns=tuple(keys), storage=storage)

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from metastore.client import MetastoreClient
 from spark_client.scan.report import scan_report
+from spark_client.table.datasource_tables import with_spark_schema
 from tests.spark.since import since
 from tests.spark.tables import files_below, folder
 
@@ -281,3 +282,15 @@ def test_a_partition_column_may_have_a_type_that_hive_lacks(spark: SparkSession,
     spark.sql(f"UPDATE {table_name} SET ds = {second} WHERE id = 2")
     actual = spark.sql(f"SELECT id, ds = {second} AS later FROM {table_name} ORDER BY id").collect()
     assert [tuple(row) for row in actual] == [(1, False), (2, True), (4, None), (5, True)]
+
+
+def test_columns_whose_names_differ_in_case_only_are_all_known(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str
+) -> None:
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        spark.sql(f"CREATE TABLE {table_name} (a INT, A INT, p STRING) USING parquet PARTITIONED BY (p)")
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+    table = with_spark_schema(metastore.get_table("default", table_name))
+    assert [column.name for column in table.columns] == ["a", "A"]
