@@ -122,11 +122,12 @@ class AuditService:
 
 def _storable(note: AuditNote) -> AuditNote:
     """Returns the note with texts that PostgreSQL can store and index, regardless of the names that the client sent."""
+    more = [f"… ({len(note.objects)} objects)"] if len(note.objects) > _MAX_OBJECTS else []
     return replace(
         note,
         user=note.user and one_line(note.user),
         real_user=note.real_user and one_line(note.real_user),
-        objects=[one_line(name, _MAX_OBJECT)[:_MAX_OBJECT] for name in note.objects[:_MAX_OBJECTS]],
+        objects=[one_line(name, _MAX_OBJECT)[:_MAX_OBJECT] for name in note.objects[:_MAX_OBJECTS]] + more,
         detail={name: one_line(value, _MAX_DETAIL) for name, value in note.detail.items()},
     )
 

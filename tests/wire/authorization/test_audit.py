@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from metastore.app import Application, make_application
 from metastore.cli.commands import metastore
-from metastore.context import Caller, caller
+from metastore.context import AuditNote, Caller, caller
 from metastore.errors import MetastoreError, UnavailableError
 from metastore.monitoring.audit_stream import audit_handlers
 from metastore.settings import Settings
@@ -102,6 +102,8 @@ def test_names_that_cannot_be_stored_do_not_prevent_a_line(
     assert second.user_name == "bob for=root"
     audited._audit.tell()
     assert ' user="bob for=root" for=- ' in caplog.text
+    audited._audit.write(AuditNote("", "bob", None, "10.0.0.1:5", "drop", [f"d.t{number}" for number in range(1002)]))
+    assert trail(audited)[-1].objects[-2:] == ["d.t999", "… (1002 objects)"]
 
 
 def test_grants_are_logged_with_privileges_and_principals(audited: Application) -> None:
