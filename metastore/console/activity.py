@@ -35,10 +35,6 @@ class ActivityService(Overview):
         user, is_admin, scope = self._caller()
         with self._store.read() as work:
             events, drops = work.activity.changes(before or _NEWEST, _LIMIT, user, scope, is_admin=is_admin)
-        if self._rights is not None and not is_admin:
-            others = {_dropped_table(row) for row in drops if row["table"] and row["user"] != user}
-            hidden = others - self._rights.would_see(others)
-            drops = [row for row in drops if row["user"] == user or _dropped_table(row) not in hidden]
         return [_event(row) for row in events], [{**row, "command": _undrop(row)} for row in drops]
 
     def history(self, name: TableName, before: int | None) -> list[dict[str, Any]] | None:
@@ -116,10 +112,6 @@ def _event(row: dict[str, Any]) -> dict[str, Any]:
             changes = []  # of an event in another format
     names = ("id", "at", "event", "catalog", "database", "table", "user")
     return {**{name: row[name] for name in names}, "exists": row.get("exists", True), "changes": changes[:_MAX_CHANGES]}
-
-
-def _dropped_table(drop: dict[str, Any]) -> TableName:
-    return TableName(drop["catalog"], drop["database"], drop["table"])
 
 
 def _undrop(drop: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from sqlalchemy import text
 from metastore.storage.queries.drops import OF_PRESENT_DATABASE
 from metastore.storage.queries.name_changes import NAMED_SINCE
 from metastore.storage.queries.repository import Repository
+from metastore.storage.queries.rule_visibility import HIDES_DROP
 from metastore.storage.queries.visibility import Scope
 
 _SCANNED: Final = 10_000  # newest events among which visible ones are looked for
@@ -37,7 +38,8 @@ _EXISTS: Final = """
     EXISTS (SELECT FROM databases AS d JOIN tables AS t ON t.database_id = d.id
             WHERE d.catalog = e.catalog AND d.name = e.database AND t.name = e.table_name)
 """
-_PRESENT: Final = OF_PRESENT_DATABASE.format(drop="r", database="d.id")
+_PRESENT: Final = OF_PRESENT_DATABASE.format(drop="gone", database="d.id")
+_SHOWN: Final = f"{_PRESENT} AND NOT {HIDES_DROP.format(drop='gone')}"
 _CHANGES: Final = f"""
     WITH recent AS MATERIALIZED (
         {{recent}} ORDER BY e.event_id DESC LIMIT :limit
@@ -46,13 +48,14 @@ _CHANGES: Final = f"""
                SELECT {_EVENT}, {_EXISTS} AS exists
                FROM recent JOIN notification_log AS e ON e.event_id = recent.event_id) AS x) AS events,
            (SELECT jsonb_agg(to_jsonb(x)) FROM (
-               SELECT r.id, r.kind, r.catalog, r.database, r.name AS "table", r.partitions, r.dropped_by AS "user",
-                      r.dropped_from AS address, extract(epoch FROM r.dropped_at)::float8 AS at,
-                      extract(epoch FROM r.kept_until)::float8 AS kept_until
-               FROM drops AS r LEFT JOIN databases AS d ON d.catalog = r.catalog AND d.name = r.database
-               WHERE r.kept_until > now()
-                 AND (cast(:is_admin AS boolean) OR r.dropped_by = :user OR ({{altered}} AND {_PRESENT}))
-               ORDER BY r.dropped_at DESC, r.id DESC LIMIT {_LISTED}) AS x) AS drops
+               SELECT gone.id, gone.kind, gone.catalog, gone.database, gone.name AS "table", gone.partitions,
+                      gone.dropped_by AS "user", gone.dropped_from AS address,
+                      extract(epoch FROM gone.dropped_at)::float8 AS at,
+                      extract(epoch FROM gone.kept_until)::float8 AS kept_until
+               FROM drops AS gone LEFT JOIN databases AS d ON d.catalog = gone.catalog AND d.name = gone.database
+               WHERE gone.kept_until > now()
+                 AND (cast(:is_admin AS boolean) OR gone.dropped_by = :user OR ({{altered}} AND {_SHOWN}))
+               ORDER BY gone.dropped_at DESC, gone.id DESC LIMIT {_LISTED}) AS x) AS drops
 """  # noqa: S608 - constants
 _RECENT: Final = "SELECT e.event_id FROM notification_log AS e WHERE e.event_id < :before"
 # Events from before a table or database got its name are about another one.

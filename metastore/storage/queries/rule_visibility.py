@@ -136,6 +136,11 @@ MAY_ALTER_OWN: Final = f"""NOT EXISTS (
     SELECT FROM {_DENIES} WHERE {_ON_DATABASE} AND r.privilege IN ('ALL', 'ALL PRIVILEGES', '{Right.ALTER}'))"""
 """Databases in which nothing denies their owner ALTER."""
 
+HIDES_DROP: Final = f"""EXISTS (
+    SELECT FROM {_DENIES} WHERE {{drop}}.catalog LIKE r.catalog AND {{drop}}.database LIKE r.database
+        AND {{drop}}.name LIKE r.name AND r.privilege IN ('ALL', 'ALL PRIVILEGES'))"""
+"""Drops of names that a rule hides from the owner of their database."""
+
 
 def parameters(grants: CallerGrants) -> dict[str, Any]:
     """Returns the parameters of all conditions, except those of the caller's principals."""
