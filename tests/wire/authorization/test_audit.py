@@ -101,7 +101,7 @@ def test_names_that_cannot_be_stored_do_not_prevent_a_line(
     assert (first.user_name, first.detail) == (r"b\x00b", {"error": r"Unsupported mechanism type A\x00\xdc80\x202e"})
     assert second.user_name == "bob for=root"
     audited._audit.tell()
-    assert ' user="bob for=root" for=- ' in caplog.text
+    assert ' user="bob for=root" for=- ' in caplog.messages[-1]
     audited._audit.write(AuditNote("", "bob", None, "10.0.0.1:5", "drop", [f"d.t{number}" for number in range(1002)]))
     assert trail(audited)[-1].objects[-2:] == ["d.t999", "… (1002 objects)"]
 
