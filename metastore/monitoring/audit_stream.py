@@ -22,22 +22,26 @@ _EXAMPLES: Final = (
     "or otlp:http://host:4318/v1/logs"
 )
 
+_NOT_OPENED: Final = -1
+
 
 class AuditFile(RotatingFileHandler):
     """A file that is opened for each line, because several workers write to it in turn, and one of them rotates it."""
 
-    _size = 0  # bytes before the line
+    _size = _NOT_OPENED  # bytes before the line
 
     def emit(self, record: logging.LogRecord) -> None:
         """Writes a record and closes the file. Called by the library."""
+        self._size = _NOT_OPENED
         try:
             try:
                 super().emit(record)
             finally:
                 self.close()
         except OSError:
-            with suppress(OSError):  # a full disk may have taken a part of the line
-                os.truncate(self.baseFilename, self._size)
+            if self._size != _NOT_OPENED:  # a full disk may have taken a part of the line
+                with suppress(OSError):
+                    os.truncate(self.baseFilename, self._size)
             raise
 
     def _open(self) -> TextIOWrapper:

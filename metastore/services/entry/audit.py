@@ -34,7 +34,7 @@ class AuditService:
         """`keep`: seconds for which lines stay in the table after they are logged; 0 deletes them at once. `streams`:
         receive each line, in addition to the log."""
         self._streams = streams
-        self._sent = 0, 0  # number of the last line, and how many streams have it
+        self._sent: tuple[AuditLine | None, int] = None, 0  # the last line, and how many streams have it
         self._store = store
         self._keep = keep
         self._waiting: deque[AuditNote] = deque()
@@ -97,19 +97,20 @@ class AuditService:
             text = _Line(_fields(line))
             record = log.makeRecord(log.name, logging.INFO, "", 0, "%s", (text,), None)
             try:
-                self._send(line.number, record)
+                self._send(line, record)
             except OSError as error:
                 return logged, error
             log.info("%s", text)
             logged.append(line.number)
         return logged, None
 
-    def _send(self, number: int, record: logging.LogRecord) -> None:
+    def _send(self, line: AuditLine, record: logging.LogRecord) -> None:
         """Writes a line to the streams that this worker has not written it to before an error. Raises OSError."""
-        last, sent = self._sent
-        for stream in self._streams[sent if number == last else 0 :]:
+        last, count = self._sent
+        start = count if line == last else 0  # a restored database repeats numbers, but not lines
+        for count, stream in enumerate(self._streams[start:], start + 1):
             stream.handle(record)
-            last, sent = self._sent = number, (sent if number == last else 0) + 1
+            self._sent = line, count
 
     def close(self) -> None:
         """Writes the waiting lines, and closes the streams. Raises UnavailableError."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -15,7 +18,7 @@ from metastore.app import Application, make_application
 from metastore.cli.commands import metastore
 from metastore.context import AuditNote, Caller, caller
 from metastore.errors import MetastoreError, UnavailableError
-from metastore.monitoring.audit_stream import audit_handlers
+from metastore.monitoring.audit_stream import AuditFile, audit_handlers
 from metastore.settings import Settings
 from metastore.storage.repositories.audit import AuditLine
 from tests.fixtures.application import called
@@ -167,6 +170,27 @@ def test_lines_wait_while_the_disk_is_full(audited: Application, tmp_path: Path)
     audited._audit.tell()
     written = [json.loads(line)["number"] for line in (tmp_path / "audit.json").read_text().splitlines()]
     assert written == [1, 2]
+
+
+def test_lines_stay_when_the_file_cannot_be_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (stream,) = audit_handlers(f"file:{tmp_path}/audit.json")
+    record = logging.makeLogRecord({"name": "metastore.audit", "msg": "a line"})
+    stream.handle(record)
+    before = (tmp_path / "audit.json").read_text()
+    monkeypatch.setattr(AuditFile, "_open", Mock(side_effect=OSError(errno.EMFILE, "Too many open files")))
+    with pytest.raises(OSError, match="Too many open files"):
+        stream.handle(record)
+    assert (tmp_path / "audit.json").read_text() == before != ""
+
+
+def test_a_line_with_the_number_of_one_that_a_restore_has_removed_is_sent(audited: Application, tmp_path: Path) -> None:
+    assert audited._audit
+    audited._audit._streams = audit_handlers(f"file:{tmp_path}/audit.json")
+    call(audited, "root", "create_database", Database(name="before"))
+    (line,) = trail(audited)
+    audited._audit._log([line])
+    audited._audit._log([line._replace(method="drop_database")])
+    assert len((tmp_path / "audit.json").read_text().splitlines()) == 2
 
 
 def test_audit_entries_can_go_to_the_log_only(
