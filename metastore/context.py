@@ -62,12 +62,13 @@ class Claim:
     """Locations that the caller may register because no other object uses them, nor what is below them.
 
     `locations`: each canonical location with the directories above it that no other object may use, either.
-    `table_id`: of the table whose own locations do not count; 0 for none. `error`: raised if they are used.
+    `table_id`: of the table whose own locations do not count; 0 for none. `error`: returns the error for a location
+    that is used.
     """
 
     locations: Mapping[str, Sequence[str]]
     table_id: int
-    error: Exception
+    error: Callable[[str], Exception]
 
 
 @dataclass(slots=True)

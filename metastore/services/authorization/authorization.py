@@ -215,9 +215,11 @@ class Authorization:
         (found,) = self.find(work, grants, [table])
         return column_scope(grants, found) if found and found.table_id is not None else _NO_COLUMNS
 
-    def ids_within(self, name: TableName) -> list[int] | None:
-        """Returns the ids of `lookup.ids_within` for a change of the database that needs ALTER, without tables that the
-        caller may not alter: a rule may protect one from the owner of the database. Raises NotFoundError."""
+    def alterable_ids(self, name: TableName) -> list[int] | None:
+        """Returns the id of a table, the ids of a database's tables that the caller may alter, or None for all tables.
+
+        A rule may protect a table from the owner of its database. Raises NotFoundError.
+        """
 
         def within(work: UnitOfWork) -> list[int] | None:
             grants = self.current(work)
@@ -306,7 +308,7 @@ def alterable_ids(store: Store, rights: Authorization | None, name: TableName) -
     `rights`: None if the caller sees everything. Raises NotFoundError.
     """
     if rights is not None:
-        return rights.ids_within(name)
+        return rights.alterable_ids(name)
     with store.read() as work:
         return ids_within(work, name)
 

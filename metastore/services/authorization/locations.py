@@ -59,15 +59,31 @@ def check_locations(
             for location, text in left.items()
             if not any(paths.is_below(location, above) for above in database)
         }
+    return _claimed(work, grants, required, left, database, table_id)
+
+
+def _claimed(
+    work: UnitOfWork,
+    grants: CallerGrants,
+    required: LocationPrivilege,
+    left: Mapping[str, str],
+    database: Collection[str],
+    table_id: int | None,
+) -> Claim | None:
+    """Returns a claim of locations below those of the `database` that no other object uses. None: no location is left.
+
+    `left`: the locations by canonical location. Raises PermissionDeniedError for any other location.
+    """
+
+    def error(location: str) -> PermissionDeniedError:
+        return PermissionDeniedError(denied(grants.user, Right.LOCATION, left[location]))
+
     unused = _unused(work, left, database, table_id)
     others = _default_of_others(work, unused, database, required)
-    rejected = next((text for location, text in left.items() if location not in unused or location in others), None)
+    rejected = next((location for location in left if location not in unused or location in others), None)
     if rejected is not None:
-        raise PermissionDeniedError(denied(grants.user, Right.LOCATION, rejected))
-    if not left:
-        return None
-    first = next(iter(left.values()))
-    return Claim(unused, table_id or 0, PermissionDeniedError(denied(grants.user, Right.LOCATION, first)))
+        raise error(rejected)
+    return Claim(unused, table_id or 0, error) if left else None
 
 
 def _check_trash(grants: CallerGrants, roots: Roots, asked: Mapping[str, str]) -> None:
@@ -133,7 +149,7 @@ def check_default_location(
     error = PermissionDeniedError(f"{text}: another table is there. Use another name or LOCATION")
     if is_used:
         raise error
-    return Claim({default: ()}, 0, error)
+    return Claim({default: ()}, 0, lambda _: error)
 
 
 def _default(work: UnitOfWork, required: LocationPrivilege) -> tuple[str | None, bool]:

@@ -130,8 +130,8 @@ class Locations(Repository):
         # All keys in one order, before the first claim is checked: otherwise two calls could wait for each other.
         keys = number_array_literal(sorted({crc32(text.encode(errors="replace")) % _BUCKETS for text in named}))
         for claim in claims:
-            if self.used_by_others(claim.locations, claim.table_id, _CLAIMED, keys=keys):
-                raise claim.error
+            if used := self.used_by_others(claim.locations, claim.table_id, _CLAIMED, keys=keys):
+                raise claim.error(min(used))
 
     def own(self, locations: Iterable[str], table_id: int) -> Mapping[str, Use]:
         """Finds uses by the partitions and skewed values of this table."""

@@ -132,7 +132,7 @@ def test_readers_follow_an_atomic_replacement(
 def test_a_call_locks_all_its_claims_before_it_checks_the_first(application: Application) -> None:
     """Otherwise two calls could each hold a location that the other one waits for."""
     home = decoded(Client(application, ADMIN).get_database("default")).locationUri
-    claims = [Claim({location: ()}, 0, LookupError()) for location in (home, f"{home}/unused")]
+    claims = [Claim({location: ()}, 0, LookupError) for location in (home, f"{home}/unused")]
     held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
     with application._store.transaction() as work:
         with pytest.raises(LookupError):
