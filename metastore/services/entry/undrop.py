@@ -102,9 +102,8 @@ class UndropService(FileService):
             if self._authorization is None or grants is None or grants.is_admin or Duty.DATA in grants.duties:
                 return work.drops.find(catalog, database)
             drops = work.drops.find_present(catalog, database, grants.user)
-        others = [drop for drop in drops if drop.name and drop.dropped_by != grants.user]
-        visible = self._authorization.would_see(drop.table for drop in others)
-        return [drop for drop in drops if drop not in others or drop.table in visible]
+        visible = self._authorization.would_see(drop.table for drop in drops if drop.name)
+        return [drop for drop in drops if not drop.name or drop.dropped_by == grants.user or drop.table in visible]
 
     def undrop(self, target: UndropTarget) -> Undropped:
         """Undoes the newest drop of this name: all that one call dropped, truncated or overwrote.
