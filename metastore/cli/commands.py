@@ -68,13 +68,13 @@ def metastore(context: click.Context) -> None:
 def serve(**options: Any) -> int:
     """Start a server.
 
-    SIGTERM and Ctrl-C stop it: calls in execution finish first.
+    SIGTERM and Ctrl-C stop the server after the running calls have finished.
 
     Without --database-url, the server runs its own PostgreSQL in the data directory and upgrades its schema. With
     --database-url, run `metastore db upgrade` before the first start and after each update.
 
     Each option has an environment variable, in brackets. An option takes precedence over its variable, and both over
-    the configuration file. The defaults of the options under Advanced suit almost every server.
+    the configuration file. Almost no server needs the options under Advanced.
     """
     settings = Settings.load(options)
     gc.disable()  # imports create no garbage, and looking for it takes a fifth of the start

@@ -161,7 +161,7 @@ def show_servers(settings: Settings) -> None:
 def show_verified(settings: Settings, most: int) -> int:
     """Prints the numbers of rows and of mismatches for each kind of row, then at most `most` mismatches of each kind.
 
-    Returns the exit status: 1 if there are mismatches. Raises ConfigurationError if the schema does not fit.
+    Returns the exit status: 1 if there are mismatches. Raises ConfigurationError if the schema has another version.
     """
     with database(settings) as url:
         runner.check(url)

@@ -106,7 +106,7 @@ class Readiness:
         self._checked = time.monotonic()
 
     def check(self) -> Gauges:
-        """Returns the gauges. Raises DBAPIError, MetastoreError if the database does not answer or does not fit."""
+        """Returns the gauges. Raises DBAPIError, MetastoreError if the database or its schema is unusable."""
         if time.monotonic() - self._checked > self._interval:
             self._pool.renew()
             check_pooler(self._settings, self._url)

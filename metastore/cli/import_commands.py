@@ -25,7 +25,7 @@ _rewrites = click.option(
 
 
 _report = click.option(
-    "--report", type=click.Path(path_type=Path), help="File that receives the report (JSON), also after an error."
+    "--report", type=click.Path(path_type=Path), help="File that receives the report (JSON), even after an error."
 )
 
 

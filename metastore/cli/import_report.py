@@ -45,7 +45,7 @@ class Report:
 
 @contextmanager
 def reporting(file: Path | None, command: str, source: str, server: str) -> Iterator[Report]:
-    """Yields a report, and writes it to `file` at the end of the block, also after an error or a signal.
+    """Yields a report, and writes it to `file` at the end of the block, even after an error or a signal.
 
     `source`, `server`: addresses. Their passwords are removed. Raises ConfigurationError if the file cannot be
     written: before the block, which may take long, if that can be known.

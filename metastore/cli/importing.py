@@ -40,7 +40,7 @@ _PAUSE = 0.05  # seconds between two attempts to become the follower
 
 @contextmanager
 def opened_store(settings: Settings, *, read_only: bool = False) -> Iterator[Store]:
-    """Yields the database of this server. Raises ConfigurationError if the schema does not fit.
+    """Yields the database of this server. Raises ConfigurationError if its schema has another version.
 
     `read_only`: an embedded database is neither created nor upgraded.
     """

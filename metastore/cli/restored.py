@@ -12,7 +12,7 @@ from migrations import runner
 def reconcile(settings: Settings, *, dry_run: bool, take_over: bool) -> str:
     """Prints the action for each location; with `dry_run`, the planned one. Returns a summary.
 
-    Raises ConfigurationError if the schema does not fit, InvalidOperationError, UnavailableError.
+    Raises ConfigurationError if the schema has another version, InvalidOperationError, UnavailableError.
     """
     with database(settings) as url:
         runner.check(url)

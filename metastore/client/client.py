@@ -87,7 +87,7 @@ class MetastoreClient(Calls):
     def alter_table(self, table: structs.Table, *, expected_version: int | None = None) -> None:
         """Changes the stored table to `table`. Fields that the dataclass does not have keep their values.
 
-        If `table.location` is None, the table keeps its present location, also if another client overwrites it
+        If `table.location` is None, the table keeps its present location, even if another client overwrites it
         meanwhile. Raises NoSuchTableError, and MetastoreRefusedError if the table's version is not `expected_version`.
         """
         raw = convert.overlay_table(table, onto=self._raw_table(table.database, table.name))

@@ -78,8 +78,8 @@ def check_columns(dependent: str, columns: Sequence[Column], base: str, base_col
         other = base_columns[position] if position < len(base_columns) else None
         if other is None or (own.name, _type(own.type)) != (other.name, _type(other.type)):
             raise InvalidObjectError(
-                f"{base} has other columns than {dependent}: "
-                f"column {position + 1} is {_named(other)}, not {_named(own)}"
+                f"{base} and {dependent} have different columns: "
+                f"column {position + 1} of {base} is {_named(other)}, not {_named(own)}"
             )
 
 

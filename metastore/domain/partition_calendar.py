@@ -176,8 +176,8 @@ def zoomed(axis: Axis | None, label: str, context: Sequence[str], *, compact: bo
     """Returns the filter of a cell of this axis: the key, and the value or the beginning of a date. Returns None if the
     label alone does not determine it.
 
-    `context`: texts that may contain the month of a day, or the year of a month: the label of the other axis, and the
-    chosen beginning of the date. `compact`: as `Grid.has_compact_dates`."""
+    `context`: texts that may contain the month of a day, or the year of a month. These are the label of the other axis,
+    and the prefix of dates that the page shows. `compact`: as `Grid.has_compact_dates`."""
     if axis is None or not label:
         return None
     value = label

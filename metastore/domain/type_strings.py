@@ -132,15 +132,15 @@ class _Reader:
         if len(parameters) > _PARAMETERS.get(name, 0):
             raise self.error(f"too many parameters for {name}")
         if name in ("varchar", "char") and parameters[0] < 1:
-            raise self.error(f"the length of a {name} is at least 1")
+            raise self.error(f"the length of a {name} must be at least 1")
         if name == "decimal":
             self._check_decimal(*parameters)
 
     def _check_decimal(self, precision: int, scale: int = 0) -> None:
         if not 1 <= precision <= _MAX_DECIMAL:
-            raise self.error(f"the precision of a decimal is between 1 and {_MAX_DECIMAL}")
+            raise self.error(f"the precision of a decimal must be between 1 and {_MAX_DECIMAL}")
         if scale > precision:
-            raise self.error("the scale of a decimal is not above its precision")
+            raise self.error("the scale of a decimal must not exceed its precision")
 
     def _numbers(self) -> list[int]:
         self._expect("(")

@@ -53,7 +53,7 @@ class Export:
         self._next: dict[str, int] = {}
 
     def write(self, file: TextIO) -> Result:
-        """Writes all tables. Raises ConfigurationError if the catalog does not fit the version, DBAPIError."""
+        """Writes all tables. Raises ConfigurationError for objects that the version cannot hold, DBAPIError."""
         link = self._engine.raw_connection()
         connection: Any = link.dbapi_connection
         connection.set_session(isolation_level="REPEATABLE READ", readonly=True, autocommit=False)

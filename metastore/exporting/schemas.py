@@ -1,4 +1,4 @@
-"""The differences of Hive's schema versions from 3.1."""
+"""The columns and widths that differ between versions of Hive's schema."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MISSING: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
     "3.1": _SINCE_4,
     "4.0": {},
 }
-"""Columns that are left out, by version and table."""
+"""Columns that a version lacks, by version and table."""
 
 WIDTHS: Final = {
     "DATABASE_PARAMS.PARAM_KEY": 180,

@@ -19,8 +19,8 @@ _MAX_TRACEBACK: Final = 16_000
 
 
 class _Escapes(dict[int, str]):
-    """What `str.translate` writes for each character: an escape for control and format characters, for surrogates, and
-    for separators other than a blank."""
+    """Replacements for `str.translate`: escapes of control characters, format characters, surrogates, and separators
+    other than a blank."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)

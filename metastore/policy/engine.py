@@ -1,4 +1,4 @@
-"""Rights from a policy engine, in the form of Open Policy Agent's Data API: one HTTP request for many objects.
+"""Rights from a policy engine, with the Data API of Open Policy Agent: one HTTP request for many objects.
 
 The server sends `{"input": {"identity": {"user", "groups"}, "resources": […]}}` and expects `{"result": […]}` with a
 list of rights for each resource (docs/how-to/opa.md).

@@ -35,7 +35,7 @@ FailedLogin = Callable[[str | None, str, str], None]
 
 
 class Authenticator:
-    """Implements `transport.listener.Authenticator`. `mechanisms`: by SASL name, with the methods that enable each."""
+    """Implements `transport.listener.Authenticator`. `mechanisms`: SASL name → methods that enable it, its start."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Authenticator:
         return self._bearer(token)
 
     def failed(self, error: AuthenticationFailedError, peer: str) -> None:
-        """Logs a failed login, and records it in the audit trail unless a delay rejected it without a check."""
+        """Logs a failed login, and records it in the audit trail. Logins that the throttle rejects are only logged."""
         log.warning("login failed: user=%r address=%s: %s", (error.user or "-")[:_SHOWN], peer, error)
         if not isinstance(error, ThrottledError):
             self._record_failure(error.user, peer, str(error))
@@ -164,10 +164,10 @@ def make_authenticator(
     record_failure: FailedLogin,
     failures: SharedFailures | None = None,
 ) -> Authenticator:
-    """Returns the authenticator of these settings. `secret` and `alive` look up delegation tokens. `failures`: of all
-    workers.
+    """Returns the authenticator of these settings.
 
-    Raises ConfigurationError.
+    `secret` and `alive` look up delegation tokens. `failures` counts the failed logins of all workers. Raises
+    ConfigurationError.
     """
     methods = frozenset[str]().union(*(listener.authentication for listener in listeners(settings)))
     mechanisms: dict[str, tuple[frozenset[str], StartMechanism]] = {}

@@ -28,8 +28,8 @@ class Advanced(Section):
         None,
         "Maximum number of concurrent calls per worker from one IP address. Unset: three quarters of max_threads.",
     )
-    max_open_transactions: int = number(10_000, "Maximum number of open transactions of one user, and of open writes.")
-    max_locks: int = number(10_000, "Maximum number of objects in the locks of one user.")
+    max_open_transactions: int = number(10_000, "Maximum number of open transactions, and of open writes, of one user.")
+    max_locks: int = number(10_000, "Maximum number of objects that one user can lock.")
     max_tokens_per_owner: int = number(10_000, "Maximum number of unexpired delegation tokens of one owner.")
     max_message_bytes: int = size(100 * 2**20, "Maximum size of a message from a client.", low=1024, high=2**31 - 1)
     max_container_length: int = number(

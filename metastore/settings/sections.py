@@ -47,8 +47,8 @@ class Listeners(Section):
     port: int = number(9083, "TCP port of the Thrift listener. 0 picks a free port.", low=0, high=65535)
     listeners: str = text(
         "",
-        "Several listeners instead of host and port, separated by blanks. Options after `?` override the general "
-        "settings: 0.0.0.0:9083 127.0.0.1:9084?tls=off&authentication=none",
+        "Addresses of several listeners, separated by blanks. They replace host and port. Options after `?` override "
+        "the general settings: 0.0.0.0:9083 127.0.0.1:9084?tls=off&authentication=none",
         separator=" ",
     )
     http_host: str = text("127.0.0.1", "IP address of the HTTP listener. 0.0.0.0 listens on all interfaces.")
@@ -64,13 +64,13 @@ class Listeners(Section):
     )
     http_tls: str = text(
         "off",
-        "TLS of the HTTP listener: off or required. It uses tls_certificate and tls_key, also if tls is off.",
+        "TLS of the HTTP listener: off or required. It uses tls_certificate and tls_key, even if tls is off.",
     )
     http_token_file: Path | None = path("File of the token for /calls. Unset: http.token in the data directory.")
     workers: int = number(
         None,
-        "Number of worker processes. Unset: one per processor or CPU of the container's quota, at most 4, and fewer if "
-        "the memory does not suffice.",
+        "Number of worker processes. Unset: the number of processors, or the CPU quota of the container. At most 4; "
+        "fewer if the memory is small.",
         high=256,
     )
     drain_timeout: float = duration(
@@ -152,7 +152,7 @@ class Authentication(Section):
     ldap_ca: Path | None = path("PEM file of the CA certificates that sign the LDAP server's certificate.")
     ldap_group_base: str = text("", "Base DN of groups in LDAP. Unset: no groups are read.")
     ldap_group_filter: str = text("(|(memberUid={user})(member={dn}))", "LDAP filter for the groups of a user.")
-    ldap_nested_groups: bool = flag("Count groups of groups in LDAP as well: true or false.")
+    ldap_nested_groups: bool = flag("Include the groups that contain a user's groups in LDAP: true or false.")
     jwt_keys: str = text(
         "",
         "JSON Web Key Sets (JWKS) that verify JWTs: https URLs or file paths, separated by commas.",
@@ -176,7 +176,7 @@ class Authorization(Section):
     authorization: str = text(
         "off",
         "off: every client may do everything. grants: clients have only the privileges that they were "
-        "granted. opa: a policy engine decides. Objects without any right are hidden.",
+        "granted. opa: a policy engine decides. Clients do not see objects on which they have no right.",
         choices=("off", "grants", "opa"),
     )
     opa_url: str = text(
@@ -184,7 +184,7 @@ class Authorization(Section):
     )
     opa_ca: Path | None = path("PEM file of the CA certificates that sign the policy engine's certificate.")
     opa_timeout: float = duration(2.0, "Maximum time for the policy engine to answer. Then the call is rejected.")
-    opa_cache: float = duration(5.0, "Time for which decisions of the policy engine are cached.", low=0)
+    opa_cache: float = duration(5.0, "Time that a worker caches decisions of the policy engine.", low=0)
     admins: str = text(
         "",
         "Users with the role admin, separated by commas. Groups are prefixed with @. Unset: no administrators.",
@@ -192,12 +192,12 @@ class Authorization(Section):
     )
     security_admins: str = text(
         "",
-        "Users and groups who administer grants, rules and roles, but not objects. Written as admins.",
+        "Users and groups that administer grants, rules and roles, but not objects. Same format as admins.",
         separator=",",
     )
     data_admins: str = text(
         "",
-        "Users and groups who have all rights on all objects, but cannot grant them. Written as admins.",
+        "Users and groups that have all rights on all objects, but cannot grant them. Same format as admins.",
         separator=",",
     )
     read_only: bool = flag("Reject all calls that change anything: true or false.")
@@ -287,7 +287,7 @@ class Retention(Section):
     )
     drop_retention: float = duration(
         DAY,
-        "Time for which dropped, truncated and overwritten data can be restored. 0 deletes it immediately.",
+        "Time that dropped, truncated and overwritten data can be restored. 0 deletes it immediately.",
         low=0,
         high=CENTURY,
     )
@@ -328,7 +328,7 @@ class Observability(Section):
     metrics_hive_names: bool = flag("Also export metrics under the names that Hive uses: true or false.")
     metrics_users: int = number(
         0,
-        "Number of users with metrics of their own; the others are counted together. User names are then visible on "
+        "Number of users with separate metrics; all others share one entry. User names are then visible on "
         "/metrics, which needs no authentication.",
         low=0,
         high=200,
@@ -359,8 +359,8 @@ class Following(Section):
 
     follow: str = text(
         "",
-        "Address of the metastore from which databases were imported: its changes are applied here until the databases "
-        "are switched. thrift://host:9083, or the URL of its database.",
+        "Metastore whose databases were imported: thrift://host:9083, or the URL of its database. The server applies "
+        "its changes until the databases are switched.",
     )
     forward_writes: str = text(
         "",

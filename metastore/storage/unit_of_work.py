@@ -274,7 +274,7 @@ class Store:
     def transaction(self, *, audited: bool = True) -> Iterator[UnitOfWork]:
         """Yields a unit of work in a transaction that is committed at the end of the block, or rolled back on an error.
 
-        `audited`: the transaction makes the change of the call, so that it writes the call's line of the audit trail.
+        `audited`: before the commit, writes the line of the current call to the audit trail.
         """
         with self._translating(self._pool.connection(writes=True)) as connection:
             work = UnitOfWork(connection, self._caches, uncommitted=True)

@@ -10,17 +10,17 @@ from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.usage import Address
 
-_SMALL: Final = 2**18  # bytes of the largest message of a worker for which threads keep their usual turns
-_SWITCH_INTERVAL: Final = 0.005  # seconds of a thread's turn: Python's default, best where all calls are small
+_LARGE: Final = 2**18  # bytes of a message from which all threads of the worker get short turns
+_SWITCH_INTERVAL: Final = 0.005  # seconds of a thread's turn: Python's default, best if all calls are small
 _SHORT_SWITCH_INTERVAL: Final = 0.0005
 
 
 class Admission:
     """Decides which call may run. Guarded by the pool's lock.
 
-    A call is large if its request or its reply is. The need of a large request follows from its bytes. The reply
-    reserves memory while it grows. If there is none left, the call is deferred and executed again in its turn, which
-    begins when a fixed share of the memory is free: half of it. A large call that fits only alone runs alone.
+    A call is large if its request or its reply is large. The size of a large request determines how much memory it
+    needs. A large reply reserves memory while it grows. If no memory is left, the call is queued, and is executed again
+    when half of the memory is free. A call that needs more than that runs while no other large call does.
     """
 
     def __init__(self, options: TransportOptions, memory: Memory) -> None:
@@ -36,7 +36,7 @@ class Admission:
         self._switch_interval = _SWITCH_INTERVAL
 
     def exceeded_limit(self, connections: int, address: Address) -> str:
-        """Returns the limit, with its value, that one more connection would exceed; empty: none."""
+        """Returns the limit, with its value, that one more connection would exceed; empty if there is none."""
         if connections >= self._options.max_connections:
             return f"max_connections={self._options.max_connections}"
         if address.connections >= self._options.max_connections_per_address:
@@ -44,7 +44,7 @@ class Admission:
         return ""
 
     def has_thread(self, address: Address, connection: Connection) -> bool:
-        """Returns whether the limits of calls, and the address's share of memory, let the call of a connection run."""
+        """Returns whether the limits of concurrent calls and the address's share of memory permit one more call."""
         if self.calls >= self._options.max_threads or address.calls >= self._options.max_calls_per_address:
             return False
         return not connection.estimate.is_large or self._has_share(address, connection)
@@ -59,9 +59,9 @@ class Admission:
         elif self._reservations:
             admitted = not estimate.alone and self._memory.allows(self._reserved + self._needed(connection))
         else:
-            # The only large call may use the whole limit. In a worker without other messages it runs in any case: the
-            # allocator has not returned the rest, and will use it again.
-            alone = estimate.required > 0  # requests that have arrived could block each other forever
+            # The only large call may use the whole limit. It always runs if no other connection holds a message: memory
+            # in use is then free memory that the allocator has kept, and will use again.
+            alone = estimate.required > 0  # otherwise two requests that have arrived could wait for each other forever
             others = self.held - connection.held
             admitted = others <= 0 or self._memory.allows(self._needed(connection), alone=alone)
         self.memory_short |= not admitted
@@ -115,11 +115,11 @@ class Admission:
             self._memory.alone_from = None
 
     def adjust_switch_interval(self, largest: int) -> None:
-        """Shortens the turns of threads while large calls run: a small call would wait several turns for them.
+        """Shortens the turns of threads while large calls run, so that small calls do not wait for several long turns.
 
         `largest`: bytes of the largest request or reply of one connection.
         """
-        interval = _SHORT_SWITCH_INTERVAL if self._reservations or largest > _SMALL else _SWITCH_INTERVAL
+        interval = _SHORT_SWITCH_INTERVAL if self._reservations or largest > _LARGE else _SWITCH_INTERVAL
         if interval != self._switch_interval:
             self._switch_interval = interval
             sys.setswitchinterval(interval)
@@ -139,14 +139,14 @@ class Admission:
         )
 
     def _needed(self, connection: Connection) -> int:
-        """Returns the memory in bytes that a large call is expected to use. An idle worker has it."""
+        """Returns the memory in bytes that a large call is expected to use; never more than an idle worker has."""
         estimate = connection.estimate
         # A large reply reserves half of an address's budget, so that two may be made at a time.
         share = self._memory.address_budget(0) // 2 if estimate.large_reply else 0
         return min(max(estimate.required, share), self._memory.request_budget)
 
     def _has_share(self, address: Address, connection: Connection) -> bool:
-        """Returns whether the memory that an address uses leaves some for a large call. The only one always runs."""
+        """Returns whether an address has memory left for a large call. If no large call runs, it always has."""
         used = address.held + address.reserved
         others = max(0, self.addresses_using_memory - address.uses_memory)
         if not self._reservations or not used:

@@ -15,7 +15,7 @@ _TIMEOUT: Final = 2.0  # seconds that a request waits for the database
 
 
 class ProbeError(Exception):
-    """The database does not answer or does not fit. The text is one line."""
+    """The database does not answer, or its schema has another version. The text is one line."""
 
 
 class DatabaseState(NamedTuple):

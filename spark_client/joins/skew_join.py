@@ -97,7 +97,7 @@ def _heavy(
         parts = [names] if isinstance(names, str | SparkColumn) else list(names)
         texts = [part for part in parts if isinstance(part, str)]
         if len(texts) < len(parts):
-            raise InvalidStatementError("pass the columns of the values: columns=…")
+            raise InvalidStatementError("values need the names of their columns: pass columns=…")
         types = {field.name.lower(): field.metadata.get(CHAR_TYPE, "") for field in left.schema.fields}
         return listed_values(texts, values, types)
     metastore = context_of(left.sparkSession, _NO_METASTORE).metastore

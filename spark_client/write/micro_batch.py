@@ -32,7 +32,7 @@ class MicroBatch:
         batch: The number of the batch.
         table: `database.table`, in lower case.
         ordinal: The position of the statement among those of the batch that change this table, from 1.
-        failed: The ordinals of earlier statements of the batch that failed.
+        failed: The ordinals of earlier statements that failed in this batch.
     """
 
     query: str

@@ -95,7 +95,7 @@ def _directories(
 ) -> Copies:
     if any(file.directory not in replaced[file.values] for file in staged if file.values in replaced):
         raise WriteFailedError(
-            f"rows were written to directories of {table.full_name} that the statement does not replace; run it again"
+            f"the statement wrote rows to directories of {table.full_name} that it does not replace; run it again"
         )
     sources = {
         location: (values, number)

@@ -55,7 +55,11 @@ def kept_from_followed(
                 f"metastore import switch. Send changes there"
             )
         if not is_forwarded or len(sources) < len(names):
-            what = f"{method.name} is not forwarded" if not is_forwarded else "A call that also changes others is not"
+            what = (
+                f"{method.name} is not forwarded"
+                if not is_forwarded
+                else "A call that changes others, too, is not forwarded"
+            )
             raise InvalidOperationError(
                 f"{name.name} belongs to {source} until metastore import switch. {what}: call {forwarder.address}"
             )

@@ -46,7 +46,7 @@ class DelegationService:
         self._per_owner = per_owner
 
     def issue(self, owner: str | None, renewer: str | None) -> str:
-        """Issues a token of the owner, as text. It names the real user if that impersonates the owner.
+        """Issues a token of the owner, as text. If another user impersonates the owner, the token names both.
 
         Raises InvalidOperationError if the caller may not have it, or the owner has too many.
         """

@@ -163,7 +163,7 @@ def _dependent(
 
 
 def _with_base(stored: StoredPartition, base: str) -> Partition:
-    """Returns a partition as in events, with the parameter that names its base, as its table has it."""
+    """Returns a copy of the partition with the parameter that names its base. Events show partitions in this form."""
     partition = copy.copy(stored.partition)
     partition.parameters = {**(partition.parameters or {}), BASES: base}
     return partition

@@ -273,7 +273,7 @@ class Journal:
         return [operation for operation in claimed if operation.id not in kept_ids]
 
     def _returns(self, operation: FileOperation) -> bool:
-        """Returns whether files go back from the trash. They are this server's own, also if their old location belongs
+        """Returns whether files go back from the trash. They are this server's own, even if their old location belongs
         to the source of an import again: the database was restored to a moment before the switch."""
         return operation.kind == "move" and self.warehouse.roots.is_in_trash(operation.location)
 

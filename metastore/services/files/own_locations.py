@@ -68,7 +68,9 @@ def foreign(
 
 
 def _in_partitions(work: UnitOfWork, table_id: int | None, query_id: str, locations: set[str]) -> set[str]:
-    """Returns the locations in partitions outside of the table's directory, or next to them with the write's name."""
+    """Returns the locations in partitions outside the table's directory, and siblings of these partitions that have the
+    name of the write.
+    """
     if not locations or table_id is None:
         return set()
     above = {text: [text, *paths.ancestors(text)] for text in locations}

@@ -74,8 +74,8 @@ def check_not_replaced(
 ) -> None:
     """Raises ConflictError if a write has just replaced one of the locations that a client sets.
 
-    `changes`: tables or partitions before and after, by the name that the message tells. `context`: the properties of
-    the client's EnvironmentContext.
+    `changes`: tables or partitions before and after the change, by the name for the error message. `context`: the
+    properties of the client's EnvironmentContext.
 
     Hive's clients send the whole table or partition. If they have read it before an overwrite, they would bring the old
     rows back. A client that sets a location and nothing else means that. Later, every such location is a client's
@@ -91,8 +91,8 @@ def check_not_replaced(
             labels |= dict.fromkeys(map(paths.canonical, changed), label)
     if labels and (replaced := work.retired_locations.replaced_since(stored.ref.id, list(labels), _JUST)):
         raise ConflictError(
-            f"Another client has overwritten {labels[replaced[0]]}, and {replaced[0]} is its former location: read it "
-            "again and repeat the change; UNDROP brings the former rows back"
+            f"Another client has overwritten {labels[replaced[0]]}, which is no longer at {replaced[0]}: read it again "
+            "and repeat the change. UNDROP restores the former rows"
         )
 
 

@@ -52,8 +52,8 @@ def check_new_index(work: UnitOfWork, table: Table, index: Index) -> None:
     required(work.tables.reference(indexed), InvalidObjectError(_NO_TABLE))
     if holder != TableName.of(table):  # before the next check: it must not tell whether other tables exist
         raise InvalidObjectError(
-            f"Underlying index table does not exist for the given index: it names {holder}, the table is {table.dbName}"
-            f".{table.tableName}"
+            f"Underlying index table does not exist for the given index: the index names {holder}, but the table is "
+            f"{table.dbName}.{table.tableName}"
         )
     if work.tables.reference(holder) is not None:
         raise InvalidObjectError("Unable to add index because index table already exists")

@@ -20,7 +20,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition
 
 
 def by_values(table: TableRef, values: Sequence[str]) -> Condition | None:
-    """Returns the condition on first values, "" for any. Raises InvalidInputError for no or too many values."""
+    """Returns the condition for the first partition values; "" matches any value. Raises InvalidInputError."""
     if not values:
         raise InvalidInputError(f"Invalid partition key & values; keys {list(table.key_names)}, values []")
     if len(values) > len(table.keys):
@@ -31,7 +31,7 @@ def by_values(table: TableRef, values: Sequence[str]) -> Condition | None:
 
 
 def by_filter(table: TableRef, text: str | None) -> Condition | None:
-    """Returns the condition of a filter; None, for all, without a text. Raises InvalidInputError."""
+    """Returns the condition of a filter; None, which matches all, without a text. Raises InvalidInputError."""
     size = len(text or "") + sum(len(key.name) + len(key.type) for key in table.keys)
     condition = _cached_condition if size <= LONGEST else _condition
     return condition(text, table.keys)
@@ -52,7 +52,8 @@ _cached_condition = lru_cache(1_000)(_condition)  # engines repeat their filters
 def select_matching(work: UnitOfWork, table: TableName, text: str | None, limit: int | None) -> EncodedList[Partition]:
     """Reads partitions that match a filter, within the caller's quota.
 
-    It is one statement for a table that an earlier call has read, unless the table has changed or nothing matches.
+    If an earlier call has read the table, one statement reads the partitions and checks that the table is unchanged.
+    Only if it returns no partition, the table is read again.
 
     Raises NotFoundError, InvalidInputError, QuotaExceededError.
     """
@@ -69,7 +70,7 @@ def select_matching(work: UnitOfWork, table: TableName, text: str | None, limit:
 def _select_unchanged(
     work: UnitOfWork, table: TableRef, unchanged: Condition, text: str | None, limit: int | None
 ) -> EncodedList[Partition] | None:
-    """Reads partitions that match a filter; none if the table has changed; None if it has no such columns."""
+    """Reads partitions that match a filter; none if the table has changed; None if the filter names unknown columns."""
     try:
         condition = by_filter(table, text)
     except InvalidInputError:

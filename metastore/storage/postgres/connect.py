@@ -86,7 +86,7 @@ def _do_connect(_dialect: Any, _record: Any, _arguments: Any, parameters: Mappin
 
 
 def _is_rejected(parameters: Mapping[str, Any]) -> bool:
-    """Returns whether PostgreSQL rejects the password. True also if it accepts it meanwhile."""
+    """Returns whether PostgreSQL rejected the password. A password that works by now was changed, and counts, too."""
     try:
         states = rejection_states((), with_password(parameters))
     except PasswordError:

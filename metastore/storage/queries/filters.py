@@ -72,7 +72,7 @@ def values_condition(values: Sequence[str], keys: Sequence[Key]) -> Condition | 
     """Returns the condition for partitions whose first values are these; an empty value matches any (Hive's `_ps`
     calls).
 
-    The default partition matches by its name, also if its value is stored as the empty text.
+    The default partition matches by its name, even if its value is stored as the empty text.
     """
     named = [(position, value) for position, value in enumerate(values, 1) if value]
     kinds = [kind_of(key.type) for key in keys]

@@ -1,6 +1,6 @@
 """Since when a database or table has its name, by the notification log.
 
-Earlier events under the name are about another object that had it: one that was dropped or renamed, also if it is
+Earlier events under the name are about another object that had it: one that was dropped or renamed, even if it is
 younger than the present one, which may have been restored or renamed. Imported logs and servers of an earlier
 version do not mark renames, so the drop of the earlier object counts, too.
 """

@@ -44,7 +44,7 @@ class Databases(Repository):
     """Queries on databases. Names are in lower case."""
 
     def find(self, database: DatabaseName, *, lock: bool = False) -> StoredDatabase | None:
-        """Returns the database, or None, also if it is not the one that the call was authorized for.
+        """Returns the database, or None if it does not exist, or is not the one that the call was authorized for.
 
         `lock`: keeps others from changing or dropping it.
         """

@@ -65,7 +65,7 @@ class IssuedTokens(Repository):
         )
 
     def find(self, identifier: bytes) -> IssuedToken | None:
-        """Returns the token with this identifier, also if it has expired; or None."""
+        """Returns the token with this identifier, even if it has expired; None if there is none."""
         table = issued_tokens.c
         latest = func.floor(func.extract("epoch", table.latest_at) * 1000)
         columns = (table.secret, table.owner, table.renewer, table.real_user, latest, table.expires_at > func.now())

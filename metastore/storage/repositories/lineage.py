@@ -181,7 +181,7 @@ class Lineages(Repository):
         self._connection.execute(_SKIP_IDS, {"gap": _ID_GAP})
 
     def note_problem(self) -> None:
-        """Records that files are not cleaned until an administrator acts, and the time.
+        """Records the time of a problem: files are not cleaned until an administrator acts.
 
         Later write numbers start at the present time in microseconds, so that lost numbers do not recur.
         """

@@ -137,7 +137,7 @@ class Tables(Repository):
     """Queries on tables. Names are in lower case, structs complete (`services.rules.tables`)."""
 
     def reference(self, table: TableName) -> TableRef | None:
-        """Returns the table's identity, or None, also if it is not the table that the call was authorized for."""
+        """Returns the table's identity, or None if it does not exist, or has replaced the authorized one."""
         rows = _REFER.rows(self._connection, **_values(table))
         if not rows:
             return None
@@ -169,8 +169,8 @@ class Tables(Repository):
         return (reference, bool(by_partition)) if is_authorized(table, reference.id) else (None, False)
 
     def find(self, table: TableName, *, lock: TableLock | None = None) -> StoredTable | None:
-        """Reads the table, or None, also if it is not the table that the call was authorized for: another one has
-        replaced it. `lock` holds until the transaction ends.
+        """Reads the table. Returns None if it does not exist, or if another table has replaced the one that the call
+        was authorized for. `lock` holds until the transaction ends.
 
         Args:
             table: its name.

@@ -47,7 +47,7 @@ import_databases = Table(
 )
 
 # The locations of a source's objects, canonical. The files at and below them belong to the source until the database is
-# switched, also if our object is dropped or gets another location. Locations below one of the same database are left
+# switched, even if our object is dropped or gets another location. Locations below one of the same database are left
 # out.
 borrowed_locations = Table(
     "borrowed_locations",

@@ -58,7 +58,7 @@ def test_columns_are_the_first_ones_or_the_first_difference_is_named(one: list[C
         check_columns("d", one, "t", other)
         return
     first = next(i for i in range(5) if i >= min(len(one), len(other)) or one[i] != other[i])
-    with pytest.raises(InvalidObjectError, match=f"t has other columns than d: column {first + 1} is"):
+    with pytest.raises(InvalidObjectError, match=f"t and d have different columns: column {first + 1} of t is"):
         check_columns("d", one, "t", other)
 
 

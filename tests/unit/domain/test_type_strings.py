@@ -99,7 +99,7 @@ def test_types_as_engines_write_them(type_string: str) -> None:
         ("int(3)", "too many parameters for int"),
         ("decimal(39)", "between 1 and 38"),
         ("decimal(0)", "between 1 and 38"),
-        ("decimal(5,6)", "not above its precision"),
+        ("decimal(5,6)", "must not exceed its precision"),
         ("decimal(5,2,1)", "too many parameters"),
         ("decimal(5", r"expected '\)'"),
         ("decimal(,)", "expected a number"),

@@ -73,7 +73,7 @@ def test_bad_bases(client: Any, database: str) -> None:
         client.create_dependent_table(CreateDependentTableRequest(database, "b", columns(("ds", "int")), database, "t"))
     client.create_table(table(database, "other", [DS], sd=descriptor(cols=columns(("a", "int"), ("x", "int")))))
     with pytest.raises(
-        InvalidObjectException, match=r"other has other columns than .*: column 2 is x int, not x string"
+        InvalidObjectException, match=r"other and .* have different columns: column 2 of .*other is x int, not x string"
     ):
         depend(client, database, "tdep", "other")
     with pytest.raises(NoSuchObjectException):
