@@ -57,13 +57,12 @@ from metastore.handlers.types import TypeHandlers
 from metastore.handlers.undrop import UndropHandlers
 from metastore.handlers.write_ids import WriteIdHandlers
 from metastore.handlers.writes import WriteHandlers
-from metastore.identity import Identity
 from metastore.importing.followed import FollowedDatabases
 from metastore.importing.forwarding import Forwarder
 from metastore.monitoring.shared_metrics import SharedMetrics, WorkerMetrics
 from metastore.monitoring.tracing import Spans
 from metastore.protocol.call_record import CallRecords
-from metastore.protocol.dispatch import CallSession, Dispatcher
+from metastore.protocol.dispatch import Dispatcher
 from metastore.protocol.quotas import QuotaGuard
 from metastore.protocol.rights.guard import Guard
 from metastore.protocol.traced_records import TracedRecords
@@ -203,6 +202,7 @@ class Application:
         self._spans = Spans(settings.traces_endpoint, _version()) if settings.traces_endpoint else None
         self._records = _records(settings, metrics, self._spans)
         self.dispatcher = self._make_dispatcher()
+        self.open_session = self.dispatcher.open_session
 
         # Work in the background
         self._bootstrap = Timer("creating the default database", self.databases.bootstrap, _RETRY_INTERVAL, once=True)
@@ -232,12 +232,6 @@ class Application:
     def restoration(self) -> RestorationService:
         """Returns the service that reconciles files and a restored database. Only a command uses it."""
         return RestorationService(self.journal)
-
-    def open_session(
-        self, peer: str, identity: Identity | None = None, wire_format: str = "binary", *, encrypted: bool = False
-    ) -> CallSession:
-        """Returns the session of a new connection. `identity` is its authenticated user, if any."""
-        return self.dispatcher.open_session(peer, identity, self._security.groups.of, wire_format, encrypted=encrypted)
 
     def observe(
         self, *, connections: int, calls: int, waiting: int, resident: int, queued_calls: int, queued_seconds: float
@@ -290,7 +284,7 @@ class Application:
         )
         quotas = QuotaGuard(parse_quotas(settings.quotas)) if settings.quotas else None
         handlers = self._make_handlers() | {"fb303": base}
-        return Dispatcher(served(), handlers, self._records, guard, quotas)
+        return Dispatcher(served(), handlers, self._records, guard, quotas, self._security.groups.of)
 
     def _make_timers(self) -> tuple[Timer, ...]:
         settings = self._settings

@@ -50,29 +50,21 @@ class AuthenticationUnavailableError(AuthenticationFailedError):
     """The credentials could not be checked: a directory or a file is not available. This is not a wrong password."""
 
 
-class LoginPendingError(Exception):
-    """The credentials are being checked. Call `Mechanism.step` again, with the same response, when `done` is done."""
-
-    def __init__(self, done: Future[Identity]) -> None:
-        super().__init__()
-        self.done = done
-
-
 class Mechanism(Protocol):
     """The server side of one SASL exchange."""
 
     @property
     def identity(self) -> Identity | None:
-        """The authenticated user; None until the exchange is complete."""
+        """The authenticated user; None until the exchange is complete, or if `step` has returned a check."""
 
     @property
     def protects(self) -> bool:
         """Whether messages after the exchange are passed through `wrap` and `unwrap`."""
 
-    def step(self, response: bytes) -> bytes:
-        """Processes a response of the client and returns the next challenge. May block.
+    def step(self, response: bytes) -> bytes | Future[Identity]:
+        """Processes a response of the client. May block. Raises AuthenticationFailedError.
 
-        Raises AuthenticationFailedError, LoginPendingError.
+        Returns the next challenge; or the check of a password in another thread, whose result completes the exchange.
         """
 
     def wrap(self, data: bytes) -> bytes:

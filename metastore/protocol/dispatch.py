@@ -106,10 +106,12 @@ class Dispatcher:
         records: CallRecords,
         guard: Guard | None = None,
         quotas: QuotaGuard | None = None,
+        groups_of: Callable[[str], list[str]] = lambda _: [],
     ) -> None:
-        """`handlers`: by the domain of their methods."""
+        """`handlers`: by the domain of their methods. `groups_of` looks up the groups of an authenticated user."""
         guard = guard or Guard()
         self._quotas = quotas
+        self._groups_of = groups_of
         self._records = records
         self._counting = threading.Lock()
         self._connections = itertools.count(1)
@@ -128,23 +130,15 @@ class Dispatcher:
         return {name: call.count for name, call in self._calls.items() if call.count}
 
     def open_session(
-        self,
-        peer: str,
-        identity: Identity | None = None,
-        groups_of: Callable[[str], list[str]] = lambda _: [],
-        wire_format: str = "binary",
-        *,
-        encrypted: bool = False,
+        self, peer: str, identity: Identity | None = None, wire_format: str = "binary", *, encrypted: bool = False
     ) -> CallSession:
-        """Begins a connection. `identity`: the authenticated user, if authentication is required; `groups_of` looks up
-        its groups at its first call. `wire_format`: the protocol of its messages.
-        """
+        """Begins a connection (`transport.session.SessionFactory`). `identity`: its authenticated user, if any."""
         client = Caller(peer, connection=next(self._connections), wire_format=wire_format, encrypted=encrypted)
         if identity is None:
             return CallSession(self, client)
         client.user, client.authentication, client.real_user = identity.user, identity.method, identity.real_user
         own = list(identity.groups)
-        return KnownSession(self, client, lambda user: [*dict.fromkeys([*groups_of(user), *own])])
+        return KnownSession(self, client, lambda user: [*dict.fromkeys([*self._groups_of(user), *own])])
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, peer: Caller, refusal: str | None = None) -> None:
         """Reads one message and writes its reply. With `refusal`, the call is not executed, and the reply is an error

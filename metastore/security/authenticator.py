@@ -192,7 +192,7 @@ def make_authenticator(
         def plain(accepted: frozenset[str], encrypted: bool, peer: str) -> Mechanism:
             enabled = [check for method in (JWT, PASSWORD) if method in accepted for check in checks[method]]
             without_tls, is_jwt = settings.allow_password_without_tls, is_token if JWT in accepted else lambda _: False
-            return Plain(enabled, encrypted=encrypted, without_tls=without_tls, guard=guard, peer=peer, is_token=is_jwt)
+            return Plain(enabled, guard, encrypted=encrypted, without_tls=without_tls, peer=peer, is_token=is_jwt)
 
         mechanisms["PLAIN"] = frozenset(checks), plain
     return Authenticator(

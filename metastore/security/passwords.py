@@ -22,7 +22,6 @@ from metastore.identity import (
     AuthenticationFailedError,
     AuthenticationUnavailableError,
     Identity,
-    LoginPendingError,
 )
 from metastore.security.ldap import canonical_name
 from metastore.security.login_pool import LoginPool
@@ -49,9 +48,12 @@ class LoginGuard:
         self._pool = LoginPool()
         self._throttle = LoginThrottle(shared=shared)
 
-    def submit(self, user: str, password: str, peer: str, check: Callable[[], Identity]) -> Future[Identity]:
-        """Starts a check. Its future raises AuthenticationFailedError, as this method does while a delay runs."""
-        claimed, user = user, canonical_name(user) or user  # a directory accepts several spellings
+    def submit(self, user: str, message: str, peer: str, check: Callable[[], Identity]) -> Future[Identity]:
+        """Starts a check, or returns the one that runs for the same `message` (user and password).
+
+        Its future raises AuthenticationFailedError, as this method does while a delay runs.
+        """
+        user = canonical_name(user) or user  # a directory accepts several spellings
         self._throttle.check(user, peer)
 
         def checked() -> Identity:
@@ -68,30 +70,31 @@ class LoginGuard:
             return identity
 
         known = self._throttle.knows(user, peer)
-        # A password file may have two users whose names differ in case only: they do not share a check.
-        return self._pool.submit((user, host_of(peer)), f"{claimed}\0{password}", checked, first=known)
+        # The message has the name as it was sent: a password file may have two users who differ in case only.
+        return self._pool.submit((user, host_of(peer)), message, checked, first=known)
 
-    def submit_token(self, token: str, peer: str, check: Callable[[], Identity]) -> Future[Identity]:
+    def submit_token(self, message: str, peer: str, check: Callable[[], Identity]) -> Future[Identity]:
         """Starts the check of a JWT. Nobody can guess one, so failures neither count nor delay the claimed user."""
-        return self._pool.submit((hashlib.sha256(token.encode()).hexdigest(), host_of(peer)), token, check)
+        return self._pool.submit((hashlib.sha256(message.encode()).hexdigest(), host_of(peer)), message, check)
 
 
 class Plain:
     """SASL PLAIN (RFC 4616). As in Hive, the authorization id may be missing."""
 
     protects = False
+    identity: Identity | None = None  # the result of the check that `step` returns
 
     def __init__(
         self,
         checks: Sequence[Check],
+        guard: LoginGuard,
         *,
         encrypted: bool,
         without_tls: bool,
-        guard: LoginGuard | None = None,
         peer: str = "",
         is_token: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """With a `guard`, `step` does not block. `is_token`: whether a password is a JWT, which no other check accepts.
+        """`is_token`: whether a password is a JWT, which no other check accepts.
 
         Raises AuthenticationFailedError if the connection must be encrypted and is not.
         """
@@ -100,32 +103,27 @@ class Plain:
                 "This metastore accepts passwords over TLS only: set hive.metastore.use.SSL=true "
                 "(METASTORE_ALLOW_PASSWORD_WITHOUT_TLS=false)"
             )
-        self.identity: Identity | None = None
         self._checks = checks
         self._guard, self._peer, self._is_token = guard, peer, is_token
-        self._pending: Future[Identity] | None = None
 
-    def step(self, response: bytes) -> bytes:
-        """Verifies the password (`Mechanism.step`)."""
-        authorization_id, user, password = _fields(response)
-        if self._guard and self._pending is None:
-            self._pending = self._begun(self._guard, user, password)
-        if self._pending is not None and not self._pending.done():
-            raise LoginPendingError(self._pending)
-        identity = self._pending.result() if self._pending else self._checked(user, password)
+    def step(self, response: bytes) -> Future[Identity]:
+        """Starts the check of the password, and of the authorization id (`Mechanism.step`)."""
+        fields = _fields(response)
+        _, user, password = fields
+        message = "\0".join(fields)
+        if self._is_token(password):
+            return self._guard.submit_token(message, self._peer, lambda: self._checked(*fields))
+        return self._guard.submit(user, message, self._peer, lambda: self._checked(*fields))
+
+    def _checked(self, authorization_id: str, user: str, password: str) -> Identity:
+        identity = self._verified(user, password)
         if authorization_id not in ("", user, identity.user):
             raise AuthenticationFailedError(
                 f"{identity.user} cannot log in as {authorization_id}: leave the authorization id empty", identity.user
             )
-        self.identity = identity
-        return b""
+        return identity
 
-    def _begun(self, guard: LoginGuard, user: str, password: str) -> Future[Identity]:
-        if self._is_token(password):
-            return guard.submit_token(password, self._peer, lambda: self._checked(user, password))
-        return guard.submit(user, password, self._peer, lambda: self._checked(user, password))
-
-    def _checked(self, user: str, password: str) -> Identity:
+    def _verified(self, user: str, password: str) -> Identity:
         for check in self._checks:
             try:
                 identity = check(user, password)

@@ -6,7 +6,7 @@ import socket
 from concurrent.futures import Future
 from typing import Final
 
-from metastore.identity import CERTIFICATE, AuthenticationFailedError, Identity, LoginPendingError, Mechanism
+from metastore.identity import CERTIFICATE, AuthenticationFailedError, Identity, Mechanism
 from metastore.server_certificate import OFF, REQUIRED
 from metastore.transport import http, sasl
 from metastore.transport.buffers import MessageReader
@@ -30,7 +30,6 @@ class Handshake:
         identity: the authenticated user, or None.
         refusal: error text for each call of this client, or None if its calls are executed. Set when Thrift begins.
         requests: the HTTP requests; None if the client does not speak HTTP.
-        login: the check of a password that runs in another thread; None if there is none.
         tls_pending: whether TLS has begun and is not established: `continue_tls` must be called.
         finished: whether the first Thrift message has begun.
     """
@@ -42,7 +41,6 @@ class Handshake:
         self.identity: Identity | None = None
         self.refusal: str | None = None
         self.requests: Requests | None = None
-        self.login: Future[Identity] | None = None
         self.tls_pending = False
         self.finished = False
         self._reader = reader
@@ -54,6 +52,11 @@ class Handshake:
             reader.limit = min(reader.limit, _MAX_UNAUTHENTICATED)
         if listener.tls != OFF:
             reader.switch_source(self)
+
+    @property
+    def login(self) -> Future[Identity] | None:
+        """The check of a password that runs in another thread."""
+        return self._exchange.login if self._exchange else None
 
     @property
     def encrypted(self) -> bool:
@@ -127,17 +130,13 @@ class Handshake:
         if exchange is None:
             return
         try:
-            self.login = None
-            response = exchange.respond(self._reader)
-        except LoginPendingError as pending:
-            self.login = pending.done
-            return
+            response = exchange.complete(exchange.login) if exchange.login else exchange.respond(self._reader)
         except AuthenticationFailedError as error:
             self._record(error)
             raise ConnectionRejectedError(str(error), sasl.refusal(str(error))) from error
         self.send(response)
-        if exchange.mechanism and exchange.done:
-            self.identity = exchange.mechanism.identity
+        if exchange.mechanism and exchange.identity:
+            self.identity = exchange.identity
             self._insert_sasl(SaslStream(self.stream, exchange.mechanism, self._reader.max_limit))
 
     def rejection(self, reason: str, status: int = 503) -> ConnectionRejectedError:
@@ -184,7 +183,7 @@ class Handshake:
     def _advance_sasl(self) -> WireFormat | State:
         reader, exchange = self._reader, self._exchange
         assert exchange is not None  # noqa: S101 - `advance` has set it: this tells mypy
-        if exchange.done:
+        if exchange.identity:
             return self._begin_thrift(reader.peek(PEEKED)) if reader.unread >= PEEKED else State.AUTHENTICATING
         try:
             return State.QUEUED if exchange.message_arrived(reader) else State.AUTHENTICATING

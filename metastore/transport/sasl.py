@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Final
 
 from thrift.transport.TTransport import TTransportException
 
-from metastore.identity import AuthenticationFailedError, Mechanism
+from metastore.identity import AuthenticationFailedError, Identity, Mechanism
 from metastore.transport.buffers import MessageReader
 from metastore.transport.streams import Chunk, Stream, first_piece
 
@@ -35,14 +36,20 @@ def begins(first: bytes) -> bool:
 
 
 class SaslExchange:
-    """The server side of one SASL exchange. Attributes: `mechanism`, from the second message on; `done`."""
+    """The server side of one SASL exchange.
+
+    Attributes:
+        mechanism: None until the first message.
+        login: the check of a password that runs in another thread: call `complete` when it is done.
+        identity: the authenticated user; None until the exchange is complete.
+    """
 
     def __init__(self, start_mechanism: Callable[[str], Mechanism]) -> None:
         """`start_mechanism` takes the mechanism's name and raises AuthenticationFailedError if it is not offered."""
         self._start_mechanism = start_mechanism
         self.mechanism: Mechanism | None = None
-        self.done = False
-        self._message: tuple[int, bytes] | None = None  # while the mechanism checks it
+        self.login: Future[Identity] | None = None
+        self.identity: Identity | None = None
 
     def message_arrived(self, reader: MessageReader) -> bool:
         """Returns whether the next message is complete. Raises AuthenticationFailedError if it is too large."""
@@ -57,21 +64,13 @@ class SaslExchange:
         return reader.unread >= _HEAD.size + length
 
     def respond(self, reader: MessageReader) -> bytes:
-        """Consumes the next message and returns the response. May block in the mechanism.
+        """Consumes the next message and returns the response, if there is one yet. May block in the mechanism.
 
-        Raises AuthenticationFailedError; raises TTransportException if the client has ended the exchange. After a
-        LoginPendingError, the next call continues with the same message.
+        Raises AuthenticationFailedError; raises TTransportException if the client has ended the exchange.
         """
-        if self._message is None:
-            status, length = _HEAD.unpack(reader.read(_HEAD.size))
-            self._message = status, reader.readAll(length) if length else b""
-            reader.discard_read()
-        status, payload = self._message
-        response = self._response(status, payload)
-        self._message = None
-        return response
-
-    def _response(self, status: int, payload: bytes) -> bytes:
+        status, length = _HEAD.unpack(reader.read(_HEAD.size))
+        payload = reader.readAll(length) if length else b""
+        reader.discard_read()
         if status in (BAD, ERROR):
             text = payload[:500].decode(errors="replace")
             raise TTransportException(message=f"the client ended the SASL exchange: {text}")
@@ -82,11 +81,20 @@ class SaslExchange:
             return b""
         if status not in (OK, COMPLETE):
             raise AuthenticationFailedError(f"Invalid SASL status {status}")
-        data = self.mechanism.step(payload)
-        self.done = self.mechanism.identity is not None
-        if status == COMPLETE and not self.done:
+        challenge = self.mechanism.step(payload)
+        if isinstance(challenge, Future):
+            self.login = challenge
+            return b""
+        self.identity = self.mechanism.identity
+        if status == COMPLETE and not self.identity:
             raise AuthenticationFailedError("The client has completed the SASL exchange before the server")
-        return message(COMPLETE if self.done else OK, data)
+        return message(COMPLETE if self.identity else OK, challenge)
+
+    def complete(self, login: Future[Identity]) -> bytes:
+        """Returns the response after the check of a password. Raises AuthenticationFailedError."""
+        self.login = None
+        self.identity = login.result()
+        return message(COMPLETE)
 
 
 class SaslStream:

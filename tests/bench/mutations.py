@@ -188,9 +188,7 @@ def _sessions() -> Callable[..., Any]:
     """Returns a function that opens sessions as a server does, with handlers that do nothing."""
     domains = {method.domain for method in served().values()}
     dispatcher = Dispatcher(served(), dict.fromkeys(domains, _Nothing()), CallRecords(10.0))
-    return lambda peer, identity=None, *form, **more: dispatcher.open_session(
-        peer, identity, lambda _: [], *form, **more
-    )
+    return dispatcher.open_session
 
 
 class _Nothing:

@@ -55,13 +55,10 @@ def kept_from_followed(
                 f"metastore import switch. Send changes there"
             )
         if not is_forwarded or len(sources) < len(names):
-            what = (
-                f"{method.name} is not forwarded"
-                if not is_forwarded
-                else "A call that changes others, too, is not forwarded"
-            )
+            what = "A call that changes others, too," if is_forwarded else method.name
             raise InvalidOperationError(
-                f"{name.name} belongs to {source} until metastore import switch. {what}: call {forwarder.address}"
+                f"{name.name} belongs to {source} until metastore import switch. {what} is not forwarded: call "
+                f"{forwarder.address}"
             )
         user = current.user if (current := caller.get()) else None
         return forwarder.call(source, method.name, [getattr(arguments, field) for field in method.fields], user)

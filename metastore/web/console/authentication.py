@@ -19,7 +19,6 @@ from metastore.identity import (
     PASSWORD,
     AuthenticationFailedError,
     Identity,
-    LoginPendingError,
     Mechanism,
 )
 from metastore.web.console.sessions import Sessions
@@ -148,17 +147,12 @@ class ConsoleAuthenticator:
         try:
             encrypted = request.url.scheme == "https" or _is_loopback(request)
             mechanism = self._authenticator.mechanism("PLAIN", self._methods, encrypted=encrypted, peer=peer)
-            try:
-                mechanism.step(message)
-            except LoginPendingError as pending:
-                await _wait(pending.done)
-                mechanism.step(message)
+            login = mechanism.step(message)
+            assert isinstance(login, Future)  # noqa: S101 - PLAIN has one step: this tells mypy
+            return await _result(login)
         except AuthenticationFailedError as error:
             self._authenticator.failed(error, peer)
             raise
-        if mechanism.identity is None:
-            raise AuthenticationFailedError("The login is incomplete", user)
-        return mechanism.identity
 
 
 def login_path(request: Request) -> str:
@@ -195,13 +189,13 @@ def cookie_name(request: Request) -> str:
     return f"{prefix}{_COOKIE}-{(request.scope.get('server') or ('', 0))[1]}"
 
 
-async def _wait(done: Future[Identity]) -> None:
-    """Waits for the check of a password. Its errors are raised by the mechanism."""
-    waiting = asyncio.wrap_future(done)
+async def _result(login: Future[Identity]) -> Identity:
+    """Waits for the check of a password. Raises AuthenticationFailedError."""
+    waiting = asyncio.wrap_future(login)
     finished, _ = await asyncio.wait({waiting}, timeout=_LOGIN_TIMEOUT)
     if not finished:
         raise AuthenticationFailedError("Too many logins are waiting for a password check; try again")
-    waiting.exception()
+    return waiting.result()
 
 
 async def _body(request: Request) -> bytes:

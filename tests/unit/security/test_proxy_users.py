@@ -11,7 +11,7 @@ import pytest
 from metastore.errors import ConfigurationError
 from metastore.identity import AuthenticationFailedError
 from metastore.security.groups import Groups
-from metastore.security.passwords import PasswordFile, Plain
+from metastore.security.passwords import LoginGuard, PasswordFile, Plain
 from metastore.security.proxy_users import ProxyUsers
 from metastore.settings import Settings
 
@@ -75,7 +75,7 @@ def test_a_password_file_broken_later_admits_no_user(tmp_path: Path) -> None:
     file.add("alice", "wonderland")
     path.write_text("nonsense\n")
     with pytest.raises(AuthenticationFailedError, match="cannot check passwords now"):
-        Plain([file.check], encrypted=True, without_tls=False).step(b"\0alice\0wonderland")
+        Plain([file.check], LoginGuard(), encrypted=True, without_tls=False).step(b"\0alice\0wonderland").result(30)
 
 
 def test_groups_of_the_system() -> None:
