@@ -4,7 +4,8 @@ A restricted process cannot read the memory or environment of processes outside,
 Restricting needs no privilege. A process of root also gives up root's capabilities. See landlock(7), capabilities(7).
 
 As a program, `sandbox.py READABLE WRITABLE COMMAND…` runs a command with these two directories, without the variables
-and the command lines of other programs: they can hold credentials, such as AWS_SECRET_ACCESS_KEY. It imports nothing of
+and the command lines of other programs: they can hold credentials, such as AWS_SECRET_ACCESS_KEY. The command cannot
+choose the TCP ports on which it listens, so it cannot take the port of a server that has ended. It imports nothing of
 this project, so that it starts quickly.
 """
 
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # system calls, the same on all architectures
-_VERSION_FLAG, _PATH_BENEATH = 1, 1
+_VERSION_FLAG, _PATH_BENEATH, _PORT = 1, 1, 2
 _SUBREAPER: Final = 36  # option of prctl
 _NO_NEW_PRIVILEGES, _DROP_CAPABILITY, _SECURE_BITS, _GET_SECURE_BITS = 38, 24, 28, 27  # options of prctl
 _NO_ROOT = 0b11  # SECBIT_NOROOT, locked
@@ -32,6 +33,7 @@ _ALL: Final = (1 << 16) - 1
 _OF_FILES: Final = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
 _READ: Final = _EXECUTE | _READ_FILE | _READ_DIR
 _SCOPES: Final = 0b11  # abstract Unix sockets, signals
+_BIND: Final = 1 << 0  # of TCP ports
 # Directories and files that Python and Java read. /etc holds secrets, too, so it is not here as a whole.
 _SYSTEM: Final = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/sys", "/dev/random", "/dev/urandom"),
@@ -63,6 +65,10 @@ class _PathBeneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
+class _NetPort(ctypes.Structure):
+    _fields_ = (("allowed", ctypes.c_uint64), ("port", ctypes.c_uint64))
+
+
 def check() -> None:
     """Raises SandboxError if this machine has no Landlock, or an older version of it."""
     if sys.platform != "linux" or _libc().syscall(_CREATE, None, 0, _VERSION_FLAG) < _MIN_ABI:
@@ -72,16 +78,19 @@ def check() -> None:
         )
 
 
-def restrict(readable: Iterable[str], writable: Iterable[str], *, processes: bool = True) -> None:
+def restrict(readable: Iterable[str], writable: Iterable[str], *, processes: bool = True, ports: bool = True) -> None:
     """Restricts the calling thread and everything that it starts: call it before other threads start.
 
-    `processes`: whether the information about processes in /proc stays readable, which Java needs. Files of the
-    system, of this Python, of Spark and of Java stay readable. Raises SandboxError.
+    `processes`: whether the information about processes in /proc stays readable, which Java needs. `ports`: whether it
+    may choose TCP ports to listen on; otherwise the kernel chooses an ephemeral one. Files of the system, of this
+    Python, of Spark and of Java stay readable. Raises SandboxError.
     """
     check()
     libc = _libc()
-    rules = _Ruleset(_ALL, 0, _SCOPES)
+    rules = _Ruleset(_ALL, 0 if ports else _BIND, _SCOPES)
     ruleset = _checked(libc.syscall(_CREATE, ctypes.byref(rules), ctypes.sizeof(rules), 0))
+    if not ports:
+        _checked(libc.syscall(_ADD, ruleset, _PORT, ctypes.byref(_NetPort(_BIND, 0)), 0))
     for path in {*_SYSTEM, *([_PROCESSES] if processes else ()), *_own(), *readable}:
         _allow(libc, ruleset, path, _READ)
     for path in {*_DEVICES, *writable}:
@@ -171,6 +180,6 @@ def _checked(result: int) -> int:
 
 
 if __name__ == "__main__":
-    restrict(sys.argv[1:2], sys.argv[2:3], processes=False)
+    restrict(sys.argv[1:2], sys.argv[2:3], processes=False, ports=False)
     variables = {name: value for name, value in os.environ.items() if name.startswith(_VARIABLES)}
     os.execve(sys.argv[3], sys.argv[3:], variables)  # noqa: S606 - no shell

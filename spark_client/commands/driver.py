@@ -17,11 +17,13 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
 
 from py4j.protocol import Py4JNetworkError  # noqa: E402
+from pyspark import SparkContext  # noqa: E402
 from pyspark.errors import PySparkException  # noqa: E402
 
 from metastore.client import MetastoreClient  # noqa: E402
@@ -71,7 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     with ready:
         ready.write("ready\n")
-    threading.Thread(target=_stop_with_input, args=(stop,), daemon=True).start()
+    for end in (_stop_with_input, _stop_with_java):
+        threading.Thread(target=end, args=(stop,), daemon=True).start()
     while not stop.wait(_REAPING):
         sandbox.reap_orphans()
     stopping = threading.Thread(target=_stop, args=(servers,), daemon=True)
@@ -116,6 +119,15 @@ def _local(location: str) -> list[str]:
     """Returns the path of a location in the local file system."""
     url = urlsplit(location)
     return [unquote(url.path)] if url.scheme in ("", "file") else []
+
+
+def _stop_with_java(stop: threading.Event) -> None:
+    """Ends this process with its Java: the ports of a driver must not stay free while the gateway sends calls to it."""
+    java: Any = SparkContext._gateway  # noqa: SLF001 - PySpark has no public API for it
+    java.proc.wait()
+    if not stop.is_set():
+        sys.stderr.write("metastore: Java has ended, so the driver ends\n")
+    stop.set()
 
 
 def _stop_with_input(stop: threading.Event) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import random
 import socket
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +18,8 @@ from spark_client.gateway.relay import RelayToken
 from spark_client.jvm import class_cache
 
 _CACHE: Final = "cache"  # for compiled classes
+_EPHEMERAL: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_FIRST_PORT: Final = 10000  # lower ports belong to well-known services
 _NOT_INHERITED: Final = (
     "METASTORE_",
     "HADOOP_USER_NAME",
@@ -76,6 +81,15 @@ def environment(user: str, token: RelayToken, folder: Path) -> dict[str, str]:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Returns a free port outside the kernel's range of ephemeral ports.
+
+    Python functions of users can bind ephemeral ports only (`sandbox`), so none gets the port of a driver that has
+    ended. If the range leaves no other ports, it returns an ephemeral one.
+    """
+    low, high = map(int, _EPHEMERAL.read_text().split())
+    ports = [*range(_FIRST_PORT, low), *range(high + 1, 2**16)]
+    for port in (*random.SystemRandom().sample(ports, len(ports)), 0):
+        with suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return int(probe.getsockname()[1])
+    raise OSError(errno.EADDRINUSE, "no TCP port is free")

@@ -16,6 +16,7 @@ _PLAN, _COMMAND, _COMPRESSED = 3, 2, 3
 # Commands that run as plans: functions, views, writes, SQL, resources, data sources, checkpoints, cached data, MERGE.
 # Others read and write files themselves (ML, external commands, pipelines), or are streams.
 _COMMANDS: Final = frozenset({1, 2, 3, 4, 5, 8, 10, 12, 14, 15, 16})
+_REGISTER_FUNCTION, _JAVA_FUNCTION = 1, 6  # a command, and a field of CommonInlineUserDefinedFunction
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 
 
@@ -51,19 +52,25 @@ def _rejected_command(message: bytes) -> str | None:
         for number, value in _fields(plan):
             if number == _COMPRESSED:
                 return "a compressed plan"
-            commands = [each for each, _ in _fields(value)] if number == _COMMAND else []
-            for command in commands:
+            for command, function in _fields(value) if number == _COMMAND else ():
                 if command not in _COMMANDS:
                     return f"command {command} of Spark Connect (streams, ML, pipelines, external commands)"
+                if command == _REGISTER_FUNCTION and any(each == _JAVA_FUNCTION for each, _ in _fields(function)):
+                    return "a Java function"
     return None
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yields number and value of each field with bytes of a Protocol Buffers message. Raises ValueError."""
+    """Yields number and value of each field with bytes of a Protocol Buffers message. Raises ValueError.
+
+    Java reads 32 bits of a tag and ignores others, so a longer one would be another field here than there.
+    """
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)
         kind, number = tag & 7, tag >> 3
+        if tag >= 2**32:
+            raise ValueError("the number of a field is too large")
         if kind == _VARINT:
             _, at = _varint(message, at)
         elif kind in (_FIXED64, _FIXED32):

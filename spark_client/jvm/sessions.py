@@ -47,6 +47,7 @@ def start_context(conf: SparkConf) -> SparkContext:
     versions.check_java(_java_version(gateway.jvm))
     if conf.get(RESTRICTED) == "true":
         _load_known_formats_only(gateway)
+        _reject_objects_of_clients(gateway)
     preparation = Thread(target=_prepare_classes, args=(gateway, conf), name="prepare", daemon=True)
     preparation.start()
     try:
@@ -73,6 +74,12 @@ def _load_known_formats_only(gateway: Any) -> None:
     confined = capabilities(gateway).constructor("core", "KnownFormats")
     parents = java_class(gateway.jvm, "java.util.List").of(thread.getContextClassLoader()).toArray()
     thread.setContextClassLoader(confined.newInstance(parents))
+
+
+def _reject_objects_of_clients(gateway: Any) -> None:
+    """Sets the filter of serialized objects (ClientObjects.java). Java accepts it before it reads the first object."""
+    filter_ = capabilities(gateway).singleton("core", "ClientObjects")
+    java_class(gateway.jvm, "java.io.ObjectInputFilter$Config").setSerialFilterFactory(filter_)
 
 
 def _prepare_classes(gateway: Any, conf: SparkConf) -> None:

@@ -11,7 +11,13 @@ import zipfile
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from pyspark.sql.connect.proto import Plan
 from pyspark.sql.functions import udf
+
+EMPTY_HASH_MAP = bytes.fromhex(
+    "aced0005737200116a6176612e7574696c2e486173684d61700507dac1c31660d103000246000a6c6f6164466163746f7249000974687265"
+    "73686f6c6478703f40000000000000770800000010000000007800"
+)[:-1]
 
 
 def read_in_function(path):
@@ -79,6 +85,13 @@ def attempt(spark, word, argument):  # noqa: C901 - one branch for each attempt
             return spark.sql("SELECT 1").collect()
         finally:
             spark.conf.unset("spark.sql.catalog.other")
+    if word == "!java-object":  # as a function in Scala, which Java would deserialize
+        plan = Plan()
+        plan.root.project.input.range.end = plan.root.project.input.range.step = 1
+        function = plan.root.project.expressions.add().common_inline_user_defined_function
+        function.scalar_scala_udf.payload = EMPTY_HASH_MAP
+        function.scalar_scala_udf.outputType.integer.SetInParent()
+        return spark.client.explain_string(plan)
     if word == "!jar":
         path = str(Path(tempfile.mkdtemp()) / "a.jar")
         with zipfile.ZipFile(path, "w") as jar:

@@ -6,7 +6,9 @@ With every version of Spark. Spark Connect of Spark 3.5 cannot authenticate; the
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -117,7 +119,7 @@ def test_bob_sees_nothing_of_alice(gateway: Gateway) -> None:
         "DROP TABLE alice.t",
         f"SELECT * FROM parquet.`{location}`",
         f"SELECT nosuch FROM parquet.`{location}`",
-        f"CREATE TABLE bob.stolen USING parquet LOCATION '{location}'",
+        f"CREATE TABLE bob.stolen (id INT) USING parquet LOCATION '{location}'",
         f"CREATE TEMPORARY VIEW stolen USING parquet OPTIONS (path '{location}')",
         f"LOAD DATA INPATH '{location}' INTO TABLE bob.mine",
         f"SHOW SCANS OF SELECT * FROM parquet.`{location}`",
@@ -135,6 +137,9 @@ def test_bob_sees_nothing_of_alice(gateway: Gateway) -> None:
         f"CREATE EXTERNAL TABLE bob.links (line STRING) STORED AS INPUTFORMAT '{HIVE}.SymlinkTextInputFormat' "
         f"OUTPUTFORMAT '{HIVE}.HiveIgnoreKeyTextOutputFormat' LOCATION '{warehouse(gateway)}/bob.db/paths'",
         "SELECT * FROM bob.links",
+        f"CREATE TABLE bob.stolen USING parquet LOCATION '{location}'",
+        f"CREATE TABLE bob.stolen USING parquet LOCATION '{location}-nosuch'",
+        "!java-object",
     )
     assert answers[0] == [["bob"], ["default"]]
     hidden = [re.sub("nosuch|stolen|seen|`t`", "…", answer) for answer in answers[1:4]]
@@ -147,7 +152,10 @@ def test_bob_sees_nothing_of_alice(gateway: Gateway) -> None:
     assert answers[13:15] == [[["PermissionError"]], [["no process of others"]]]
     assert all(REJECTED in text for text in answers[15:18]), answers[15:18]
     assert answers[19] == [["bob"]]
-    assert [isinstance(answer, str) for answer in answers[20:]] == [False, False, True, True], answers[20:]
+    assert [isinstance(answer, str) for answer in answers[20:24]] == [False, False, True, True], answers[20:]
+    assert all(REJECTED in text for text in answers[24:26]), answers[24:]
+    assert "Failed to unpack" in answers[26], answers[26]
+    assert "HashMap" not in answers[26], answers[26]
 
 
 @pytest.mark.timeout(900)
@@ -233,7 +241,7 @@ def test_jdbc_statements_run_as_the_user(any_gateway: Gateway) -> None:
         bob = ask("bob", password_of("bob"), f"SELECT concat('result ', id, name) FROM {table}")
         assert HIDDEN in bob, bob
         assert "result 11" not in bob, bob
-    bob = ask("bob", password_of("bob"), f"CREATE TABLE bob.stolen USING parquet LOCATION '{location}'")
+    bob = ask("bob", password_of("bob"), f"CREATE TABLE bob.stolen (id INT) USING parquet LOCATION '{location}'")
     assert "PERMISSION" in bob.upper(), bob
     own = ("CREATE TABLE bob.by_jdbc USING parquet AS SELECT current_user() AS name", "SELECT * FROM bob.by_jdbc")
     assert "> bob\n" in ask("bob", password_of("bob"), *own)  # after beeline's prompt
@@ -261,16 +269,34 @@ def test_the_metastore_logs_the_users(any_gateway: Gateway) -> None:
 
 
 @pytest.mark.timeout(900)
+def test_a_driver_ends_with_its_java(any_gateway: Gateway) -> None:
+    driver, java = driver_of(any_gateway, "bob")
+    driver.parent().send_signal(signal.SIGSTOP)  # the gateway cannot end the driver
+    try:
+        java.kill()
+        while driver.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.1)
+    finally:
+        driver.parent().send_signal(signal.SIGCONT)
+    assert "> bob\n" in any_gateway.beeline("bob", password_of("bob"), "SELECT * FROM bob.by_jdbc")
+
+
+def driver_of(gateway: Gateway, user: str) -> tuple[psutil.Process, psutil.Process]:
+    """Returns the driver of a user and its Java."""
+    (java,) = (
+        process
+        for process in psutil.Process(gateway.process.pid).children(recursive=True)
+        if process.name() == "java" and process.environ().get("SPARK_USER") == user
+    )
+    return java.parent(), java
+
+
+@pytest.mark.timeout(900)
 def test_a_removed_user_loses_the_driver(any_gateway: Gateway, users: PasswordFile) -> None:
     users.remove("bob")
-    java = [
-        process
-        for process in psutil.Process(any_gateway.process.pid).children(recursive=True)
-        if process.name() == "java" and process.environ().get("SPARK_USER") == "bob"
-    ]
-    assert len(java) == 1
-    psutil.wait_procs(java, timeout=240)
-    assert not java[0].is_running()
+    _, java = driver_of(any_gateway, "bob")
+    psutil.wait_procs([java], timeout=240)
+    assert not java.is_running()
     assert "unknown or the password is wrong" in any_gateway.beeline("bob", password_of("bob"), "SELECT 1")
     assert "result 11" in any_gateway.beeline(
         "alice", password_of("alice"), "SELECT concat('result ', max(id)) FROM alice.by_jdbc"

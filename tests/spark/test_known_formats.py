@@ -50,3 +50,25 @@ def test_formats_of_files_are_loaded(loader: Any, name: str) -> None:
 def test_formats_that_reach_further_and_databases_are_not(loader: Any, name: str) -> None:
     with pytest.raises(Py4JJavaError, match=f"{name} is not available on a server for several users"):
         loader.loadClass(name)
+
+
+@pytest.mark.parametrize(
+    ("callers", "is_client"),
+    [
+        (["java.io.ObjectInputStream", "org.apache.spark.util.Utils$", "org.apache.spark.sql.connect.planner.P"], True),
+        (["org.apache.spark.serializer.JavaSerializer", "org.apache.spark.sql.connect.planner.P"], True),
+        (["org.apache.spark.util.Utils$", "org.apache.spark.sql.classic.D", "org.apache.spark.sql.connect.P"], False),
+        (["java.io.ObjectInputStream"], False),
+    ],
+)
+def test_java_objects_of_clients_are_recognized(spark: Session, callers: list[str], is_client: bool) -> None:
+    gateway: Any = spark.sparkContext._gateway
+    class_ = capabilities(gateway).loader("core").loadClass("spark_client.core.ClientObjects")
+    frame = gateway.jvm.java.lang.StackTraceElement
+    frames = gateway.new_array(frame, len(callers))
+    for at, caller in enumerate(callers):
+        frames[at] = frame(caller, "call", None, -1)
+    (method,) = (each for each in class_.getDeclaredMethods() if each.getName() == "isReadByConnect")
+    arguments = gateway.new_array(gateway.jvm.java.lang.Object, 1)
+    arguments[0] = frames
+    assert method.invoke(None, arguments) is is_client

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from spark_client import sandbox
+from spark_client.gateway.driver_process import free_port
 
 try:
     sandbox.check()
@@ -20,7 +21,7 @@ except sandbox.SandboxError as missing:
 
 # Prints the outcome of each attempt: the name of the error, or what it returned.
 ATTEMPTS = """
-import ctypes, os, signal, subprocess, sys
+import ctypes, os, signal, socket, subprocess, sys
 other, readable, writable, outside = int(sys.argv[1]), *sys.argv[2:]
 
 def text(path):
@@ -53,6 +54,8 @@ attempt(lambda: text("/etc/shadow"))
 attempt(lambda: subprocess.run(["cat", f"{outside}/file"], capture_output=True).returncode)
 attempt(lambda: text(f"/proc/{other}/cmdline"))
 attempt(capabilities)
+attempt(lambda: socket.socket().bind(("127.0.0.1", 0)))
+attempt(lambda: socket.create_server(("127.0.0.1", int(os.environ["PYTHON_PORT"]))))
 """
 
 
@@ -64,6 +67,7 @@ def test_a_restricted_process_reaches_only_its_directories(tmp_path: Path) -> No
     readable, writable, outside = map(str, folders)
     # By name, since the directory of a test can be in the PATH of Python's modules.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["PYTHON_PORT"] = str(free_port())
     with subprocess.Popen(["sleep", "60"], env={"SECRET": "secret"}) as other:
         command = [sys.executable, sandbox.__file__, readable, writable, sys.executable, "-c", ATTEMPTS]
         ran = subprocess.run(
@@ -83,6 +87,7 @@ def test_a_restricted_process_reaches_only_its_directories(tmp_path: Path) -> No
         *("None", denied),
         *(denied, denied, denied),
         *(denied, "1", denied, "0"),
+        *("None", denied),
     ], ran.stderr
     assert (folders[2] / "file").read_text() == "outside"
 

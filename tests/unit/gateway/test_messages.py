@@ -19,13 +19,15 @@ def rejected_command(message: bytes) -> str | None:
     return rejection(f"{SERVICE}/ExecutePlan", message)
 
 
+def varint(number: int) -> bytes:
+    encoded = b""
+    while number > 0x7F:
+        encoded, number = encoded + bytes([number & 0x7F | 0x80]), number >> 7
+    return encoded + bytes([number])
+
+
 def field(number: int, value: bytes) -> bytes:
-    length, size = b"", len(value)
-    while size > 0x7F:
-        length, size = length + bytes([size & 0x7F | 0x80]), size >> 7
-    tag = number << 3 | 2
-    tags = bytes([tag]) if tag < 0x80 else bytes([tag & 0x7F | 0x80, tag >> 7])
-    return tags + length + bytes([size]) + value
+    return varint(number << 3 | 2) + varint(len(value)) + value
 
 
 def batch(*names: str) -> bytes:
@@ -65,7 +67,7 @@ def test_a_chunk_has_no_name() -> None:
 
 @pytest.mark.parametrize("command", [1, 2, 3, 4, 5, 8, 10, 12, 14, 15, 16])
 def test_commands_that_are_plans_are_accepted(command: int) -> None:
-    assert rejected_command(field(1, b"s") + field(3, field(2, field(command, b"x")))) is None
+    assert rejected_command(field(1, b"s") + field(3, field(2, field(command, field(1, b"x"))))) is None
 
 
 @pytest.mark.parametrize("command", [6, 7, 9, 11, 13, 17, 18, 19, 20, 999])
@@ -74,6 +76,28 @@ def test_other_commands_are_rejected(command: int) -> None:
     assert str(text).startswith(f"command {command} ")
     two = field(3, field(1, b"root")) + field(3, field(2, field(5, b"sql") + field(command, b"x")))
     assert rejected_command(two) is not None
+
+
+def test_java_functions_are_rejected() -> None:
+    def registered(kind: int) -> bytes:
+        return field(3, field(2, field(1, field(1, b"name") + field(kind, b"function"))))
+
+    assert rejected_command(registered(4)) is None  # Python
+    assert rejected_command(registered(6)) == "a Java function"
+
+
+@pytest.mark.parametrize("bit", [32, 40, 63])
+def test_a_tag_that_java_would_cut_to_32_bits_is_malformed(bit: int) -> None:
+    """Otherwise the message would have a jar or a plan for Java, and an unknown field for the gateway."""
+    cut = (1 << bit) >> 3
+    for message, rejected in (
+        (field(cut | 3, field(1, field(1, b"jars/a.jar"))), rejected_upload),
+        (field(3, field(cut | 1, field(1, b"jars/a.jar"))), rejected_upload),
+        (field(cut | 3, field(2, field(17, b"ml"))), rejected_command),
+        (field(3, field(2, field(cut | 17, b"ml"))), rejected_command),
+    ):
+        with pytest.raises(ValueError, match="number of a field is too large"):
+            rejected(message)
 
 
 def test_compressed_plans_are_rejected() -> None:

@@ -53,6 +53,8 @@ public final class RestrictedDriver extends Rule {
   private static final Set STREAMS = new HashSet(Arrays.asList(
       "StreamingRelation", "StreamingRelationV2", "StreamingDataSourceV2Relation", "WriteToStream",
       "WriteToStreamStatement"));
+  /** Simple names of plans that create tables without rows. */
+  private static final Set NEW_TABLES = new HashSet(Arrays.asList("CreateTable", "ReplaceTable"));
   /** Formats of tables. Other data sources reach other systems, or load the class that the statement names. */
   private static final Set FORMATS =
       new HashSet(Arrays.asList("parquet", "orc", "csv", "json", "text", "avro", "xml", "hive"));
@@ -119,6 +121,7 @@ public final class RestrictedDriver extends Rule {
     if (plan instanceof LogicalRelation) check((LogicalRelation) plan);
     if (plan instanceof DataSourceV2Relation && ((DataSourceV2Relation) plan).catalog().isEmpty()) rejectFiles();
     if (plan instanceof V2CreateTablePlan) checkFormat(plan);
+    if (plan instanceof V2CreateTablePlan && NEW_TABLES.contains(name)) checkColumns((V2CreateTablePlan) plan);
     if (plan instanceof InsertIntoHadoopFsRelationCommand) check((InsertIntoHadoopFsRelationCommand) plan);
     if (plan instanceof UnresolvedTableValuedFunction) {
       checkFunction(Scala.list(((UnresolvedTableValuedFunction) plan).name()));
@@ -150,6 +153,11 @@ public final class RestrictedDriver extends Rule {
     } catch (ReflectiveOperationException failure) {
       Platform.throwException(failure);
     }
+  }
+
+  /** Spark reads missing columns from the files of the location, before the metastore checks the right to it. */
+  private static void checkColumns(V2CreateTablePlan plan) {
+    if (plan.tableSchema().isEmpty()) reject("CREATE TABLE without columns");
   }
 
   private static void check(LogicalRelation relation) {
