@@ -22,7 +22,7 @@ def load_or_create(path: Path) -> str:
     Several servers may do this at the same time: exactly one creates the file. Raises ConfigurationError.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _create(path)
     except OSError as error:
         raise ConfigurationError(f"Cannot create the token file {path}: {error.strerror}") from error

@@ -18,14 +18,18 @@ from spark_client import sandbox
 from spark_client.errors import SparkClientError, first_line
 from spark_client.gateway.drivers import DriverOptions
 from spark_client.gateway.gateway import GatewayOptions, run
-from spark_client.gateway.memory import driver_limit, message_limit
+from spark_client.gateway.log_format import LogFormatter
+from spark_client.gateway.memory import allow_open_files, driver_limit, message_limit
 from spark_client.gateway.settings import check
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the addresses and serves until SIGTERM or Ctrl-C. Returns the exit status."""
     options = _parser().parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(LogFormatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    allow_open_files()
     conf = dict(text.partition("=")[::2] for text in options.conf)
 
     def ready() -> None:

@@ -18,6 +18,8 @@ from spark_client.jvm import servers
 _LOG = logging.getLogger(__name__)
 _SERVICE: Final = "/spark.connect.SparkConnectService/"
 _UNLIMITED: Final = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1))
+# A client needs some streams at a time. An idle connection is closed; clients connect again by themselves.
+_BOUNDS: Final = (("grpc.max_concurrent_streams", 100), ("grpc.max_connection_idle_ms", 600_000))
 _NOT_FORWARDED: Final = ("authorization", "user-agent", "grpc-", ":")  # prefixes of metadata
 
 
@@ -36,7 +38,7 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
         Raises SessionError if the address is taken.
         """
         limits = (("grpc.max_receive_message_length", largest), ("grpc.max_send_message_length", -1))
-        self._server = grpc.aio.server(options=(*limits, ("grpc.so_reuseport", 0)))
+        self._server = grpc.aio.server(options=(*limits, *_BOUNDS, ("grpc.so_reuseport", 0)))
         self._server.add_generic_rpc_handlers((self,))
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         try:
@@ -82,7 +84,7 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
     async def _driver(self, header: str, context: Any) -> Driver:
         """Returns the driver of the caller. Ends the call if there is none."""
         try:
-            login = await self._drivers.log_in(self._logins.bearer(header))
+            login = await self._drivers.log_in(self._logins.bearer(header), context.peer().rpartition(":")[0])
         except AuthenticationError as error:
             _LOG.warning("login failed: address=%s: %s", context.peer(), error)
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))

@@ -11,10 +11,12 @@ import signal
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+from weakref import WeakValueDictionary
 
 from metastore.client import Credentials
 from metastore.client.errors import AuthenticationError, ClientError
@@ -30,6 +32,9 @@ _START: Final = 300.0  # seconds
 _STOP: Final = 20.0  # seconds
 _CHECK: Final = 5.0  # seconds between two checks of logins and idle drivers
 _PERMITTED_WITHOUT_LOGIN: Final = 15.0  # seconds
+_LOGINS: Final = 32  # logins at the metastore at a time
+_LOGINS_OF_ADDRESS: Final = 8  # of them
+_LOGINS_OF_USER: Final = 16  # that stay open: one for each password, JWT or token of the user
 _SHOWN: Final = 5000  # characters of a driver's log that the gateway's log repeats
 
 
@@ -95,23 +100,34 @@ class Drivers:
         self._options = options
         self._known: dict[Credentials, Login] = {}
         self._latest: dict[str, Login] = {}  # by user
+        self._pool = ThreadPoolExecutor(_LOGINS, "login")
+        self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by address
         self._rejected_since: dict[str, float] = {}  # user to the time since which no login has been valid
         self._drivers: dict[str, Driver] = {}
         self._starts: dict[str, asyncio.Task[Driver]] = {}  # by user
         self._ends: set[asyncio.Task[None]] = set()
 
-    async def log_in(self, credentials: Credentials) -> Login:
-        """Returns the login of these credentials. Raises as `Logins.log_in`."""
+    async def log_in(self, credentials: Credentials, address: str = "") -> Login:
+        """Returns the login of these credentials. Raises as `Logins.log_in`.
+
+        `address`: of the client. Clients with the same address take turns, so that guesses from one address do not
+        delay the logins of others.
+        """
         known = self._known.get(credentials)
         if known is not None and known.is_open:
             return known
+        turns = self._turns.setdefault(address, asyncio.Semaphore(_LOGINS_OF_ADDRESS))
         try:
-            login = await asyncio.to_thread(self._logins.log_in, credentials)
+            async with turns:
+                login = await asyncio.get_running_loop().run_in_executor(self._pool, self._logins.log_in, credentials)
         except AuthenticationError:
             self._forget(credentials)
             raise
         self._forget(credentials)
         self._known[credentials] = self._latest[login.user] = login
+        own = [each for each, other in self._known.items() if other.user == login.user]
+        for oldest in own[:-_LOGINS_OF_USER]:
+            self._forget(oldest)
         return login
 
     def _forget(self, credentials: Credentials) -> None:
@@ -183,6 +199,7 @@ class Drivers:
         await asyncio.gather(*(self._stop(driver) for driver in list(self._drivers.values())), *self._ends)
         for login in self._known.values():
             login.connection.close()
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def _check_logins(self) -> None:
         """Logs in again where the metastore has closed a connection. Forgets rejected and unused logins.

@@ -1,8 +1,10 @@
-"""Limits for memory: the number of drivers that fit into the machine or container, and the size of messages."""
+"""Limits for memory and files: the number of drivers that fit into the machine or container, the size of messages, and
+open files."""
 
 from __future__ import annotations
 
 import re
+import resource
 from collections.abc import Mapping
 from typing import Final
 
@@ -48,6 +50,12 @@ def message_limit(conf: Mapping[str, str]) -> int:
     if limit >= 2**31:  # gRPC's limit
         raise SessionError(f"{_MESSAGE}={text} must be less than 2g")
     return limit
+
+
+def allow_open_files() -> None:
+    """Raises the limit for open files as far as this process may: each connection of a client is two of them."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _bytes(name: str, text: str, unit: int) -> int:

@@ -75,6 +75,7 @@ class Relay:
             async with asyncio.timeout(_HANDSHAKE):
                 name, payload = await sasl.read_digest(reader, writer, lambda user: self._clients.get(user, (None,))[0])
                 above = await self._connect(self._clients[name][1]())
+            self._listener.authenticated()
             sasl.accept(writer, payload)
             self._writers.setdefault(name, set()).add(writer)
             await sasl.join((reader, writer), above)

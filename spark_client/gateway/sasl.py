@@ -118,6 +118,7 @@ async def join(one: Streams, other: Streams, on_bytes: Callable[[bool], None] | 
     finally:
         for each in copies:
             each.cancel()
+        other[1].close()  # before this task waits: it may be cancelled meanwhile
         await asyncio.gather(*copies, return_exceptions=True)
         await close(other[1])
 

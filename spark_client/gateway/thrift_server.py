@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 from metastore.client.errors import AuthenticationError, ClientError
 from metastore.client.sasl import Plain
+from spark_client.errors import SessionError
 from spark_client.gateway import sasl
 from spark_client.gateway.drivers import Driver, Drivers
 from spark_client.gateway.listener import Listener, close
@@ -17,6 +20,7 @@ from spark_client.jvm import servers
 
 _LOG = logging.getLogger(__name__)
 _HANDSHAKE = 60.0  # seconds
+_CONNECTIONS_OF_USER = 256
 
 
 class ThriftServer:
@@ -26,6 +30,7 @@ class ThriftServer:
         self._logins = logins
         self._drivers = drivers
         self._listener = Listener(self._serve)
+        self._connections: Counter[str] = Counter()  # by user
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
         """Starts to listen. Raises SessionError if the address is taken."""
@@ -40,11 +45,12 @@ class ThriftServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(_HANDSHAKE):
-                login = await self._log_in(reader)
+                login = await self._log_in(reader, writer.get_extra_info("peername")[0])
+            self._listener.authenticated()
             with await self._drivers.driver_of(login) as driver:
                 below = await asyncio.open_connection("127.0.0.1", driver.thrift)
             try:
-                with _Calls(driver) as calls:
+                with self._counted(login.user), _Calls(driver) as calls:
                     await sasl.log_in(*below, Plain(login.user, driver.secret))
                     sasl.accept(writer)
                     await sasl.join((reader, writer), below, calls.on_bytes)
@@ -56,9 +62,20 @@ class ThriftServer:
                 _LOG.warning("login failed: address=%s: %s", address, error)
             sasl.reject(writer, str(error))
 
-    async def _log_in(self, reader: asyncio.StreamReader) -> Login:
+    async def _log_in(self, reader: asyncio.StreamReader, address: str) -> Login:
         user, password = await sasl.read_plain(reader)
-        return await self._drivers.log_in(self._logins.password(user, password))
+        return await self._drivers.log_in(self._logins.password(user, password), address)
+
+    @contextmanager
+    def _counted(self, user: str) -> Iterator[None]:
+        """Counts a connection of a user. Raises SessionError if there are too many."""
+        if self._connections[user] >= _CONNECTIONS_OF_USER:
+            raise SessionError(f"{user} has {_CONNECTIONS_OF_USER} connections, the maximum: close some of them")
+        self._connections[user] += 1
+        try:
+            yield
+        finally:
+            self._connections[user] -= 1
 
 
 class _Calls:

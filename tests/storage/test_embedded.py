@@ -73,8 +73,10 @@ def test_starts_keeps_its_data_and_stops(data_dir: Path) -> None:
             connection.execute(text("CREATE TABLE kept AS SELECT 'ü' AS value"))
         assert postmaster(data_dir)
     assert postmaster(data_dir) is None
+    (data_dir / "postgres.lock").chmod(0o644)  # as earlier versions made it
     with EmbeddedPostgres(data_dir) as postgres:
         assert ask(postgres.url, "SELECT value FROM kept") == "ü"
+        assert (data_dir / "postgres.lock").stat().st_mode & 0o777 == 0o600  # others would hold its lock
 
 
 def test_the_last_user_stops_it(data_dir: Path) -> None:

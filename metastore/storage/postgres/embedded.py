@@ -29,7 +29,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from metastore.errors import ConfigurationError
 from metastore.storage.postgres.configuration import configuration
-from metastore.storage.postgres.processes import is_to_stop, kill_orphans, postmaster
+from metastore.storage.postgres.processes import is_to_stop, kill_orphans, lock_file, postmaster
 
 log = logging.getLogger("metastore.postgres")
 
@@ -69,7 +69,7 @@ class EmbeddedPostgres:
             )
         self._folder = _usable(data_dir) / "postgres"
         self._connections = max(_LEAST_CONNECTIONS, connections + _SPARE_CONNECTIONS)
-        self._lock = (data_dir / "postgres.lock").open("a")
+        self._lock = lock_file(data_dir / "postgres.lock")
         self._server: Any = None  # set once it has started
         self._failure = ""  # why the last restart failed
         try:
@@ -85,7 +85,7 @@ class EmbeddedPostgres:
 
     def keep_running(self, lifeline: int) -> int:
         """Restarts the server when it dies, until `lifeline` becomes readable. Runs in a process of its own."""
-        with (self._folder.parent / "postgres.restart.lock").open("a") as restarting:
+        with lock_file(self._folder.parent / "postgres.restart.lock") as restarting:
             while not is_to_stop(lifeline, postmaster(self._folder)):
                 if postmaster(self._folder) is None or self._log_is_too_long():
                     fcntl.flock(restarting, fcntl.LOCK_EX)  # other processes that share the server also watch it
@@ -367,7 +367,7 @@ def _usable(data_dir: Path) -> Path:
         )
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (data_dir / "postgres.lock").touch()
+        lock_file(data_dir / "postgres.lock").close()
     except OSError as error:
         raise ConfigurationError(
             f"data folder {data_dir} cannot be written ({error.strerror}); "

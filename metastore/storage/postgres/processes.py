@@ -8,7 +8,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 _LOOK: Final = 0.2  # seconds between checks of a server without a pidfd
 _END: Final = 1.0  # seconds that the kernel has to end a killed process
@@ -25,6 +25,13 @@ def postmaster(folder: Path) -> int | None:
     except (OSError, ValueError, IndexError):
         return None
     return pid if "Name:\tpostgres\n" in status and "State:\tZ" not in status else None
+
+
+def lock_file(path: Path) -> TextIO:
+    """Opens a file that only its owner can open: whoever can read a file can also hold its lock (flock(2))."""
+    file = os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a")
+    os.fchmod(file.fileno(), 0o600)  # an earlier version made it for all users
+    return file
 
 
 def is_to_stop(lifeline: int, server: int | None) -> bool:

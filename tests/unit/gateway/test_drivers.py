@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,41 @@ def test_calls_of_a_user_share_a_driver_and_a_login(tmp_path: Path) -> None:
         assert not any(login.is_open for login in logins.made)
         assert not actual_gather[0].is_running
 
+    run(body)
+
+
+def test_logins_of_a_user_and_of_an_address_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Blocking(Logins):
+        """Waits in each login until `go` is set."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.go, self.entered = threading.Event(), threading.Semaphore(0)
+
+        def log_in(self, credentials: Credentials) -> Login:
+            self.entered.release()
+            assert self.go.wait(60)
+            return super().log_in(credentials)
+
+    async def body() -> None:
+        drivers = SleepingDrivers(logins := Blocking(), tmp_path)
+
+        def log_in(user: str, password: int, address: str) -> asyncio.Future[Login]:
+            return asyncio.ensure_future(drivers.log_in(Credentials(user=user, password=str(password)), address))
+
+        guesses = [log_in("alice", number, "10.0.0.1") for number in range(5)]
+        await asyncio.to_thread(lambda: [logins.entered.acquire() for _ in range(2)])
+        other = log_in("bob", 0, "10.0.0.2")
+        await asyncio.to_thread(logins.entered.acquire)  # bob's login does not wait for those of the other address
+        assert not logins.entered.acquire(blocking=False)
+        logins.go.set()
+        await asyncio.gather(other, *guesses)
+        assert [login.user for login in logins.made if login.is_open].count("alice") == 3
+        assert (await other).is_open
+        await drivers.stop()
+
+    monkeypatch.setattr(module, "_LOGINS_OF_ADDRESS", 2)
+    monkeypatch.setattr(module, "_LOGINS_OF_USER", 3)
     run(body)
 
 
