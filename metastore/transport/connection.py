@@ -222,8 +222,8 @@ class Connection:
         elif self._scanner is None and available < SMALL_MESSAGE:
             return State.QUEUED  # an unframed small request is mostly complete: if not, decoding it finds out
         else:
-            self._scanner = self._scanner or MessageScanner(wire.wire_format, reader.start)
-            end = self._scanner.find(reader.store, reader.size)
+            self._scanner = self._scanner or MessageScanner(wire.wire_format, reader, reader.start)
+            end = self._scanner.find()
             if end is not None:
                 reader.set_end(end)
                 return self._arrived()
@@ -256,7 +256,7 @@ class Connection:
             wire.handle(self._options.max_container_length, reader.length, self.handshake.refusal)
         except IncompleteError:
             reader.restart_unmetered()
-            self._scanner = MessageScanner(wire.wire_format, reader.start)
+            self._scanner = MessageScanner(wire.wire_format, reader, reader.start)
             return self._parse()
         except CallDeferredError:
             reader.restart()
@@ -364,7 +364,7 @@ class Connection:
         if self.handshake.requests:
             raise self.handshake.rejection("The request is incomplete, and there is no memory for the rest; try again")
         if not wire_format.framed:
-            end = MessageScanner(wire_format, reader.start).find(reader.store, reader.size)
+            end = MessageScanner(wire_format, reader, reader.start).find()
             if end is not None:
                 reader.set_end(end)
                 return True

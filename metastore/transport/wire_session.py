@@ -69,7 +69,8 @@ def keep_head(reader: MessageReader, wire_format: WireFormat) -> bool:
     Returns False if the head has not arrived yet. Raises TProtocolException if it is malformed.
     """
     start = reader.start + (FRAME_HEADER.size if wire_format.framed else 0)
-    end = MessageScanner(wire_format, start).head(reader.store)
+    reader.restart_unmetered()
+    end = MessageScanner(wire_format, reader, start).head()
     if end is None:
         return False
     reader.reset(reader.store.getvalue()[start:end] + _NO_FIELDS)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from io import BytesIO
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +11,8 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TMessageType, TType
 from thrift.transport.TTransport import TMemoryBuffer
 
+from metastore.transport.buffers import MessageReader
+from metastore.transport.memory import Memory
 from metastore.transport.message_scanner import MessageScanner
 from metastore.transport.wire_format import WireFormat
 from tests.fixtures.examples import examples
@@ -68,6 +69,12 @@ def write(protocol: Any, kind: int, value: Any) -> None:
         getattr(protocol, f"write{name}")(value)
 
 
+def received(data: bytes) -> MessageReader:
+    reader = MessageReader(cast(Any, None), limit=2**30, memory=Memory(2**40))
+    reader.reset(data)
+    return reader
+
+
 def message(wire_format: WireFormat, fields: Any) -> bytes:
     buffer = TMemoryBuffer()
     protocol = wire_format.protocol(buffer, 2**30, 2**30)
@@ -85,36 +92,38 @@ def test_the_end_is_found_when_it_has_arrived_and_not_before(
     whole = message(wire_format, fields)
     before = data.draw(st.binary(max_size=5))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=10)))
-    end = MessageScanner(wire_format, len(before))
-    store = BytesIO()
+    reader = received(b"")
+    end = MessageScanner(wire_format, reader, len(before))
     for cut in cuts:
-        store = BytesIO(before + whole[:cut])
-        store.seek(len(before))
-        assert end.find(store, len(before) + cut) is None
-        assert store.tell() == len(before)
+        reader.reset(before + whole[:cut])
+        reader.store.seek(len(before))
+        assert end.find() is None
+        assert reader.position == len(before)
     behind = data.draw(st.binary(max_size=80))
-    store = BytesIO(before + whole + behind)
-    assert end.find(store, len(before + whole + behind)) == len(before + whole)
+    reader.reset(before + whole + behind)
+    assert end.find() == len(before + whole)
 
 
 @pytest.mark.parametrize("wire_format", FORMATS)
 def test_each_byte_alone(wire_format: WireFormat) -> None:
     fields = [(1, (TType.MAP, ((TType.STRING, "key"), (TType.STRUCT, [(20, (TType.I64, -5))]), 9)))] * 3
     whole = message(wire_format, fields)
-    end = MessageScanner(wire_format, 0)
-    actual = [end.find(BytesIO(whole[:size]), size) for size in range(1, len(whole) + 1)]
+    reader = received(b"")
+    end, actual = MessageScanner(wire_format, reader, 0), []
+    for size in range(1, len(whole) + 1):
+        reader.reset(whole[:size])
+        actual.append(end.find())
     assert actual == [None] * (len(whole) - 1) + [len(whole)]
 
 
 def test_a_depth_without_end_is_rejected() -> None:
-    end = MessageScanner(FORMATS[0], 0)
     data = message(FORMATS[0], [])[:-1] + b"\x0c\x00\x01" * 1000
     with pytest.raises(TProtocolException, match="recursion depth"):
-        end.find(BytesIO(data), len(data))
+        MessageScanner(FORMATS[0], received(data), 0).find()
 
 
 @pytest.mark.parametrize(("wire_format", "field"), [(FORMATS[0], b"\x01\x00\x01"), (FORMATS[2], b"\x1f")])
 def test_an_invalid_type_is_rejected_even_if_the_rest_is_readable(wire_format: WireFormat, field: bytes) -> None:
     data = message(wire_format, [])[:-1] + field + bytes(200)
     with pytest.raises(TProtocolException, match=r"malformed message: .*[Tt]ype"):
-        MessageScanner(wire_format, 0).find(BytesIO(data), len(data))
+        MessageScanner(wire_format, received(data), 0).find()
