@@ -43,11 +43,12 @@ class Admission:
             return f"max_connections_per_address={self._options.max_connections_per_address} of {address.host}"
         return ""
 
-    def has_thread(self, address: Address, connection: Connection) -> bool:
+    def has_thread(self, connection: Connection) -> bool:
         """Returns whether the limits of concurrent calls and the address's share of memory permit one more call."""
-        if self.calls >= self._options.max_threads or address.calls >= self._options.max_calls_per_address:
+        options, calls = self._options, connection.address.calls
+        if self.calls >= options.max_threads or calls >= options.max_calls_per_address:
             return False
-        return not connection.estimate.is_large or self._has_share(address, connection)
+        return not connection.estimate.is_large or self._has_share(connection)
 
     def has_memory(self, connection: Connection) -> bool:
         """Returns whether there is memory for the call of a connection. A small call always has it."""
@@ -67,18 +68,18 @@ class Admission:
         self.memory_short |= not admitted
         return admitted
 
-    def admits(self, address: Address, connection: Connection) -> bool:
+    def admits(self, connection: Connection) -> bool:
         """Returns whether the call of a connection may run now."""
-        return self.has_thread(address, connection) and self.has_memory(connection)
+        return self.has_thread(connection) and self.has_memory(connection)
 
-    def begin(self, address: Address, connection: Connection) -> None:
+    def begin(self, connection: Connection) -> None:
         """Counts a call that begins, and reserves its memory."""
         self.calls += 1
-        address.calls += 1
+        connection.address.calls += 1
         if connection.estimate.is_large:
-            self._reserve(address, connection, self._needed(connection))
+            self._reserve(connection, self._needed(connection))
 
-    def claim_reply(self, address: Address, connection: Connection, size: int, *, in_turn: bool) -> bool:
+    def claim_reply(self, connection: Connection, size: int, *, in_turn: bool) -> bool:
         """Reserves memory for a reply that has grown. Returns False if the call has to be executed again later.
 
         `size`: bytes that the reply needs in all, as far as is known; `in_turn`: whether no other large call waits.
@@ -87,7 +88,7 @@ class Admission:
         size = min(size, self._memory.request_budget)
         if reserved is None:
             estimate.large_reply = True
-            if self._alone or not in_turn or not self._has_share(address, connection):
+            if self._alone or not in_turn or not self._has_share(connection):
                 return False
             if not self._reservations and not self.has_memory(connection):
                 return False
@@ -97,11 +98,12 @@ class Admission:
         if others and not self._memory.allows(others + size):
             estimate.alone = reserved is not None
             return False
-        self._reserve(address, connection, size)
+        self._reserve(connection, size)
         return True
 
-    def end(self, address: Address, connection: Connection) -> None:
+    def end(self, connection: Connection) -> None:
         """Counts a call that has ended, and releases its memory."""
+        address = connection.address
         self.calls -= 1
         address.calls -= 1
         reserved = self._reservations.pop(connection, None)
@@ -145,19 +147,20 @@ class Admission:
         share = self._memory.address_budget(0) // 2 if estimate.large_reply else 0
         return min(max(estimate.required, share), self._memory.request_budget)
 
-    def _has_share(self, address: Address, connection: Connection) -> bool:
+    def _has_share(self, connection: Connection) -> bool:
         """Returns whether an address has memory left for a large call. If no large call runs, it always has."""
+        address = connection.address
         used = address.held + address.reserved
         others = max(0, self.addresses_using_memory - address.uses_memory)
         if not self._reservations or not used:
             return True
         return used + self._needed(connection) <= self._memory.address_budget(others)
 
-    def _reserve(self, address: Address, connection: Connection, size: int) -> None:
+    def _reserve(self, connection: Connection, size: int) -> None:
         more = size - self._reservations.get(connection, 0)
         self._reservations[connection] = size
         self._reserved += more
-        address.reserved += more
+        connection.address.reserved += more
         if len(self._reservations) == 1 and (connection.estimate.alone or not self._memory.allows(size)):
             self._alone = connection
             self._memory.alone_from = self._memory.resident()

@@ -37,31 +37,31 @@ class FairQueue:
         """Whether a large call waits."""
         return bool(self._lanes) and any(large for _, large in self._lanes)
 
-    def put(self, address: Address, connection: Connection) -> None:
+    def put(self, connection: Connection) -> None:
         """Queues the call of a connection. One that is queued again keeps its time."""
         estimate = connection.estimate
         estimate.queued = estimate.queued or time.monotonic()
-        self._lanes.setdefault((address, estimate.is_large), deque()).append((estimate.queued, connection))
+        self._lanes.setdefault((connection.address, estimate.is_large), deque()).append((estimate.queued, connection))
 
     def take(
-        self, has_thread: Callable[[Address, Connection], bool], has_memory: Callable[[Connection], bool]
-    ) -> tuple[Address, Connection] | None:
+        self, has_thread: Callable[[Connection], bool], has_memory: Callable[[Connection], bool]
+    ) -> Connection | None:
         """Takes the next call that both functions accept and moves its lane to the end. Returns None if there is none.
 
         Large calls of all addresses take turns: one that waits for memory is not overtaken by those behind it.
         """
         memory_short = False
         for lane, calls in self._lanes.items():
-            address, large = lane
-            if (large and memory_short) or not has_thread(address, calls[0][1]):
+            since, connection = calls[0]
+            if (lane[1] and memory_short) or not has_thread(connection):
                 continue
-            if has_memory(calls[0][1]):
-                since, connection = calls.popleft()
+            if has_memory(connection):
+                calls.popleft()
                 self._wait_times.append(time.monotonic() - since)
                 self._lanes.move_to_end(lane)
                 if not calls:
                     del self._lanes[lane]
-                return address, connection
+                return connection
             memory_short = True
         return None
 

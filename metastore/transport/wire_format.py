@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from thrift.protocol import fastbinary
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
@@ -13,8 +13,6 @@ from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolBase, TProtocolException
 from thrift.Thrift import TApplicationException, TType
 from thrift.transport.TTransport import TTransportBase, TTransportException
-
-_Decode: TypeAlias = Callable[[Any, Any, Any], Any]  # target, protocol, type arguments
 
 PEEKED: Final = 6  # bytes that identify the wire format; the smallest message has more
 _DEPTH: Final = 64  # levels of nesting that the C decoder allows
@@ -73,25 +71,6 @@ class SkippedStruct:
     """The target for skipped structs: it has no fields, so the decoder skips all of them."""
 
 
-def _uniform_errors(decode: _Decode) -> _Decode:
-    """Wraps the C decoder: each of its errors about malformed bytes becomes a TProtocolException."""
-
-    def decode_with_uniform_errors(target: object, protocol: TProtocolBase, type_arguments: object) -> object:
-        try:
-            return decode(target, protocol, type_arguments)
-        except OverflowError as error:
-            text = f"malformed message: {_describe_size(protocol, str(error))}"
-            raise TProtocolException(TProtocolException.SIZE_LIMIT, text) from error
-        except (TypeError, ValueError, SystemError) as error:
-            raise TProtocolException(TProtocolException.INVALID_DATA, f"malformed message: {error}") from error
-        except TProtocolException as error:
-            if error.type != TProtocolException.DEPTH_LIMIT:
-                raise
-            raise too_deep() from error
-
-    return decode_with_uniform_errors
-
-
 def _describe_size(protocol: TProtocolBase, text: str) -> str:
     """Adds to the decoder's error about a size which limit it has exceeded, judging by the limit's value."""
     if text.startswith(_NEGATIVE):
@@ -109,36 +88,15 @@ def too_deep() -> TProtocolException:
     return TProtocolException(TProtocolException.DEPTH_LIMIT, text)
 
 
-def _skipping_wrong_types(decode: _Decode) -> _Decode:
-    """Wraps a decoder: a message with a list or map of other elements than the IDL says is skipped.
-
-    The decoder then raises TApplicationException, the call is answered with it, and the connection continues.
-    """
-
-    def decode_or_skip(target: object, protocol: TProtocolBase, type_arguments: object) -> object:
-        protocol.trans.mark()
-        try:
-            return decode(target, protocol, type_arguments)
-        except TProtocolException as error:
-            if not isinstance(error.__cause__, TypeError):
-                raise
-            protocol.trans.rewind()
-            decode(SkippedStruct(), protocol, [SkippedStruct, ()])
-            raise TApplicationException(TApplicationException.PROTOCOL_ERROR, str(error.__cause__)) from error
-        finally:
-            protocol.trans.mark()  # bytes before the mark can be removed
-
-    return decode_or_skip
-
-
-_decode_binary: Final = _uniform_errors(fastbinary.decode_binary)
-_decode_compact: Final = _uniform_errors(fastbinary.decode_compact)
-
-
 class _Guarded(TProtocolBase):  # type: ignore[misc]
     """Adds to Thrift's protocols: limited names, skipping in C, one exception for malformed bytes."""
 
+    _decoder: Callable[[object, TProtocolBase, object], None]
     string_length_limit: int
+
+    def __init__(self, transport: TTransportBase, **options: Any) -> None:
+        super().__init__(transport, fallback=False, **options)
+        del self._fast_decode  # Thrift's decoder, which hides the method of this class
 
     def readMessageBegin(self) -> tuple[str, int, int]:  # noqa: N802 - Thrift's name
         """Returns the method's name, the TMessageType and the sequence number. Raises TProtocolException."""
@@ -167,17 +125,47 @@ class _Guarded(TProtocolBase):  # type: ignore[misc]
     def skip(self, ttype: int, max_depth: int = 64) -> None:
         """Skips a value; a struct, such as the arguments of an unsupported method, in C."""
         if ttype == TType.STRUCT:
-            self._skip_struct(SkippedStruct(), self, [SkippedStruct, ()])
+            self._decode(SkippedStruct(), [SkippedStruct, ()])
         else:
             super().skip(ttype, max_depth)
+
+    def _fast_decode(self, target: object, _: TProtocolBase, type_arguments: object) -> None:
+        """Decodes a struct. The generated code calls it.
+
+        If a list or map has other elements than the IDL says, skips the struct and raises TApplicationException: the
+        call is answered with it, and the connection continues.
+        """
+        self.trans.mark()
+        try:
+            self._decode(target, type_arguments)
+        except TProtocolException as error:
+            if not isinstance(error.__cause__, TypeError):
+                raise
+            self.trans.rewind()
+            self._decode(SkippedStruct(), [SkippedStruct, ()])
+            raise TApplicationException(TApplicationException.PROTOCOL_ERROR, str(error.__cause__)) from error
+        finally:
+            self.trans.mark()  # bytes before the mark can be removed
+
+    def _decode(self, target: object, type_arguments: object) -> None:
+        """Decodes a struct in C. Each error about malformed bytes becomes a TProtocolException."""
+        try:
+            self._decoder(target, self, type_arguments)
+        except OverflowError as error:
+            text = f"malformed message: {_describe_size(self, str(error))}"
+            raise TProtocolException(TProtocolException.SIZE_LIMIT, text) from error
+        except (TypeError, ValueError, SystemError) as error:
+            raise TProtocolException(TProtocolException.INVALID_DATA, f"malformed message: {error}") from error
+        except TProtocolException as error:
+            if error.type != TProtocolException.DEPTH_LIMIT:
+                raise
+            raise too_deep() from error
 
 
 class BinaryProtocol(_Guarded, TBinaryProtocolAccelerated):  # type: ignore[misc]
     """Thrift's binary protocol."""
 
-    def __init__(self, transport: TTransportBase, **options: Any) -> None:
-        super().__init__(transport, fallback=False, **options)
-        self._skip_struct, self._fast_decode = _decode_binary, _skipping_wrong_types(_decode_binary)
+    _decoder = staticmethod(fastbinary.decode_binary)
 
     def _read_head(self) -> tuple[str, int, int]:
         """Reads the head of a message in two reads, where Thrift's own code takes a dozen."""
@@ -203,6 +191,4 @@ class BinaryProtocol(_Guarded, TBinaryProtocolAccelerated):  # type: ignore[misc
 class CompactProtocol(_Guarded, TCompactProtocolAccelerated):  # type: ignore[misc]
     """Thrift's compact protocol."""
 
-    def __init__(self, transport: TTransportBase, **options: Any) -> None:
-        super().__init__(transport, fallback=False, **options)
-        self._skip_struct, self._fast_decode = _decode_compact, _skipping_wrong_types(_decode_compact)
+    _decoder = staticmethod(fastbinary.decode_compact)

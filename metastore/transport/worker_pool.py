@@ -246,36 +246,31 @@ class WorkerPool:
     def _execute_queued(self) -> bool:
         """Executes the next admitted call of the queue. Returns False if there is none."""
         with self._lock:
-            taken = self._queue.take(self._admission.has_thread, self._admission.has_memory)
-            if taken:
-                self._admission.begin(*taken)
-            needed = taken is not None and self._count_thread_if_needed()
+            connection = self._queue.take(self._admission.has_thread, self._admission.has_memory)
+            if not connection:
+                return False
+            self._admission.begin(connection)
+            needed = self._count_thread_if_needed()
         if needed:
             self._start_thread()
-        if taken:
-            address, connection = taken
-            self._dispatch(connection, connection.resume(), address)
-        return taken is not None
+        self._dispatch(connection, connection.resume(), call_ended=True)
+        return True
 
-    def _dispatch(self, connection: Connection, state: State, finished: Address | None = None) -> None:
-        """Executes the connection's calls as long as they are admitted, then has it wait for the event of its state.
-
-        `finished`: the address whose call has just ended, if any.
-        """
+    def _dispatch(self, connection: Connection, state: State, *, call_ended: bool = False) -> None:
+        """Executes the connection's calls as long as they are admitted, then has it wait for the event of its state."""
         while True:
-            address = connection.address
             with self._lock:  # taken seldom and never across a system call: threads pass a lock on slowly
-                if finished:
-                    self._admission.end(finished, connection)
+                if call_ended:
+                    self._admission.end(connection)
                 if state is State.QUEUED:
-                    admitted = self._admit_or_queue(address, connection)
+                    admitted = self._admit_or_queue(connection)
                 elif state not in (State.CLOSED, State.VERIFYING):
                     state = self._release(connection, state)
             if state is not State.QUEUED:
                 break
             if not admitted:
                 return
-            state, finished = connection.resume(), address
+            state, call_ended = connection.resume(), True
         self._wait(connection, state)
 
     def _wait(self, connection: Connection, state: State) -> None:
@@ -289,20 +284,19 @@ class WorkerPool:
         elif state is not State.AWAITING_MEMORY:
             self._epoll.modify(connection.socket, _WRITABLE if state is State.SENDING else _READABLE)
 
-    def _admit_or_queue(self, address: Address, connection: Connection) -> bool:
+    def _admit_or_queue(self, connection: Connection) -> bool:
         """Begins the call of a connection, or queues it. Returns whether it has begun."""
         blocked = self._queue.blocks(large=connection.estimate.is_large)
-        if not blocked and self._admission.admits(address, connection):
-            self._admission.begin(address, connection)
+        if not blocked and self._admission.admits(connection):
+            self._admission.begin(connection)
             return True
-        self._queue.put(address, connection)
+        self._queue.put(connection)
         return False
 
     def _claim_reply(self, connection: Connection, size: int) -> bool:
         """Reserves memory for the large reply of a call that is executed. Returns False if it has to wait."""
         with self._lock:
-            in_turn = not self._queue.has_large
-            return self._admission.claim_reply(connection.address, connection, size, in_turn=in_turn)
+            return self._admission.claim_reply(connection, size, in_turn=not self._queue.has_large)
 
     def _dispatch_from_outside(self, connection: Connection, state: State) -> None:
         """Like `_dispatch`, for other threads: it leaves a call to a thread for calls."""
@@ -310,7 +304,7 @@ class WorkerPool:
             self._dispatch(connection, state)
             return
         with self._lock:
-            self._queue.put(connection.address, connection)
+            self._queue.put(connection)
         self._epoll.modify(self._wakeup, _READABLE)
 
     def _release(self, connection: Connection, state: State) -> State:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, field
 from typing import Any, cast
 
 import pytest
@@ -72,13 +72,14 @@ class Calling:
     required: InitVar[int] = 0
     large_reply: InitVar[bool] = False
     held: int = 0
+    address: Address = field(default_factory=lambda: Address("host"))
 
     def __post_init__(self, required: int, large_reply: bool) -> None:
         self.estimate = CallEstimate(required=required, large_reply=large_reply)
 
 
-def calling(*, required: int = 0, large_reply: bool = False) -> Any:
-    return cast(Any, Calling(required, large_reply))
+def calling(**fields: Any) -> Any:
+    return cast(Any, Calling(**fields))
 
 
 MB = 10**6
@@ -91,20 +92,18 @@ class Worker:
         self.memory = Resident(100 * MB, 300 * MB)
         self.memory._request_limit = 200 * MB
         self.admission = Admission(TransportOptions(), self.memory)
-        self.addresses: dict[Any, Address] = {}
 
     def begins(self, call: Any) -> bool:
-        address = self.addresses.setdefault(call, Address(str(len(self.addresses))))
-        if not self.admission.admits(address, call):
+        if not self.admission.admits(call):
             return False
-        self.admission.begin(address, call)
+        self.admission.begin(call)
         return True
 
     def claims(self, call: Any, size: int, *, in_turn: bool = True) -> bool:
-        return self.admission.claim_reply(self.addresses[call], call, size, in_turn=in_turn)
+        return self.admission.claim_reply(call, size, in_turn=in_turn)
 
     def ends(self, call: Any) -> None:
-        self.admission.end(self.addresses[call], call)
+        self.admission.end(call)
 
 
 def test_two_calls_whose_replies_are_known_to_be_large_run_at_a_time() -> None:
@@ -194,12 +193,12 @@ def test_large_messages_that_have_arrived_do_not_keep_each_other_from_being_work
     admission, address = Admission(TransportOptions(), memory), Address("host")
     address.held = admission.held = 90 * MB
     memory._held += address.held
-    calls = [calling(required=decoding_memory(5 * MB)) for _ in range(2)]
-    assert admission.admits(address, calls[0])
-    admission.begin(address, calls[0])
-    assert not admission.admits(address, calls[1])
-    admission.end(address, calls[0])
-    assert admission.admits(address, calls[1])
+    calls = [calling(required=decoding_memory(5 * MB), address=address) for _ in range(2)]
+    assert admission.admits(calls[0])
+    admission.begin(calls[0])
+    assert not admission.admits(calls[1])
+    admission.end(calls[0])
+    assert admission.admits(calls[1])
 
 
 class Returning(Calling):
@@ -209,7 +208,7 @@ class Returning(Calling):
 
     def __init__(self, times: int) -> None:
         super().__init__(decoding_memory(5 * MB))
-        self.times, self.address = times, Address("host")
+        self.times = times
 
     def resume(self) -> State:
         self.times -= 1
