@@ -34,6 +34,7 @@ from metastore.storage.postgres.sessions import begin
 from metastore.storage.queries.caches import Caches
 from metastore.storage.queries.repository import Session
 from metastore.storage.repositories.access import VERSION, Access
+from metastore.storage.repositories.acid_names import AcidNames
 from metastore.storage.repositories.audit import WRITE, Audit, written
 from metastore.storage.repositories.blocking import Blocking
 from metastore.storage.repositories.catalogs import Catalogs
@@ -95,6 +96,7 @@ class UnitOfWork(Session):
     """
 
     access = cached_property(Access)
+    acid_names = cached_property(AcidNames)
     activity = cached_property(Activity)
     audit = cached_property(Audit)
     blocking = cached_property(Blocking)

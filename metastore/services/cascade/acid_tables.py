@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.names import TableName
 from metastore.services.rules.tables import is_true
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Table
@@ -15,24 +15,11 @@ def follow_rename(work: UnitOfWork, old: Table, new: Table) -> None:
     before, after = TableName.of(old), TableName.of(new)
     if before == after:
         return
-    forget_table(work, after)
-    for repository in (work.write_ids, work.transaction_writes, work.compactions, work.locks):
-        repository.rename_table(before, after)
+    work.acid_names.forget(after)
+    work.acid_names.rename_table(before, after)
 
 
 def forget_dropped(work: UnitOfWork, table: Table) -> None:
-    """Deletes the rows of a dropped table. Locks stay: a holder may be about to create a table of that name."""
+    """Deletes the rows of a dropped table."""
     if is_true(table.parameters, "transactional"):
-        forget_table(work, TableName.of(table))
-
-
-def forget_table(work: UnitOfWork, name: TableName) -> None:
-    """Deletes write ids, writes and compactions of a table."""
-    for repository in (work.write_ids, work.transaction_writes, work.compactions):
-        repository.forget_table(name)
-
-
-def forget_dropped_database(work: UnitOfWork, database: DatabaseName) -> None:
-    """Deletes write ids, writes and compactions of a database's tables."""
-    for repository in (work.write_ids, work.transaction_writes, work.compactions):
-        repository.forget_database(database)
+        work.acid_names.forget(TableName.of(table))

@@ -8,7 +8,7 @@ from datetime import timedelta
 from metastore.context import caller
 from metastore.domain import events, table_events
 from metastore.domain.names import TableName
-from metastore.services.cascade.acid_tables import follow_rename, forget_dropped, forget_table
+from metastore.services.cascade.acid_tables import follow_rename, forget_dropped
 from metastore.services.cascade.dependencies import droppable
 from metastore.services.files.change_loop import FileService
 from metastore.services.files.journal import Journal
@@ -126,7 +126,7 @@ def restore_by_name(work: UnitOfWork, stored: StoredTable) -> None:
 
 def forget_by_name(work: UnitOfWork, catalog: str, table_id: int) -> None:
     """Deletes the transactional rows of a hidden table that is purged."""
-    forget_table(work, _hidden_name(catalog, table_id))
+    work.acid_names.forget(_hidden_name(catalog, table_id))
 
 
 def _hidden(table: Table, table_id: int) -> Table:

@@ -15,7 +15,6 @@ from metastore.errors import (
     InvalidOperationError,
     RewordedError,
 )
-from metastore.services.cascade.acid_tables import forget_dropped_database
 from metastore.services.cascade.dependencies import rewrite
 from metastore.services.cascade.dropping import ChangingService, drop_rows
 from metastore.services.files.planning import plan_removal
@@ -153,7 +152,7 @@ class DatabaseService(ChangingService):
             work.drops.keep_database(drop_id, stored.id)
         work.functions.delete_of(stored.id)
         work.databases.delete(stored.id)
-        forget_dropped_database(work, name)
+        work.acid_names.forget(name)
         database = stored.encoded.decode()
         if delete_data:
             removed.append(database.locationUri)

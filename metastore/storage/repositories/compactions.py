@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Executable, delete, func, or_, select, text, update
+from sqlalchemy import Executable, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.compactions import ABORTED, ACTIVE, ENDED, INITIATED, READY_FOR_CLEANING, SUCCEEDED, WORKING
-from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.names import TableName
 from metastore.storage.postgres.arrays import is_among
 from metastore.storage.postgres.clock import ago, now
 from metastore.storage.queries.repository import Repository
-from metastore.storage.queries.table_keys import named, of_database, of_table
+from metastore.storage.queries.table_keys import named, of_table
 from metastore.storage.schema.transactions import compactions
 
 _ONE_EACH: Final = text("DISTINCT ON (compactions.partition_name)")  # in the form that SQLAlchemy 2.0 and 2.1 accept
@@ -173,15 +173,6 @@ class Compactions(Repository):
     def purge(self, kept: int) -> None:
         """Deletes all but the last `kept` finished compactions of each object and state."""
         self._connection.execute(_PURGE, {"ended": list(ENDED), "kept": kept})
-
-    def rename_table(self, old: TableName, new: TableName) -> None:
-        self._connection.execute(update(compactions).where(of_table(compactions, old)).values(named(new)))
-
-    def forget_table(self, table: TableName) -> None:
-        self._connection.execute(delete(compactions).where(of_table(compactions, table)))
-
-    def forget_database(self, database: DatabaseName) -> None:
-        self._connection.execute(delete(compactions).where(of_database(compactions, database)))
 
     def _first(self, query: Executable) -> StoredCompaction | None:
         row = self._connection.execute(query).first()

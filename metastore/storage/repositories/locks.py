@@ -12,12 +12,10 @@ from zlib import crc32
 from sqlalchemy import ColumnElement, Row, and_, delete, exists, or_, select, text, update
 
 from metastore.domain.lock_rules import Blocker, Component, ExistingLock, LockType
-from metastore.domain.names import TableName
 from metastore.domain.transactions import OPEN
 from metastore.storage.postgres.arrays import is_among
 from metastore.storage.postgres.clock import ago, now
 from metastore.storage.queries.repository import Repository
-from metastore.storage.queries.table_keys import named, of_table
 from metastore.storage.schema.transactions import lock_components, locks, transactions
 
 
@@ -143,9 +141,6 @@ class Locks(Repository):
         asking = {"before": _LAST if lock is None else lock, "transaction": transaction, "timeout": timeout}
         rows = self._connection.execute(_SNAPSHOT, arrays | asking).all()
         return LockSnapshot(_grouped(rows), any(row.late for row in rows))
-
-    def rename_table(self, old: TableName, new: TableName) -> None:
-        self._connection.execute(update(lock_components).where(of_table(lock_components, old)).values(named(new)))
 
     def insert(self, holder: Holder, requested: Sequence[Component], blocker: Blocker | None) -> int:
         """Adds a lock, granted unless `blocker` is set, and returns its id."""

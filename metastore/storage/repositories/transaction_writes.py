@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, delete, exists, func, literal, or_, select, text, update
+from sqlalchemy import ColumnElement, Select, delete, exists, func, literal, or_, select, text
 
 from metastore.domain.lock_rules import LockType
-from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.names import TableName
 from metastore.domain.transactions import ABORTED, COMMITTED, CONFLICTING, Operation
 from metastore.storage.postgres.arrays import is_among
 from metastore.storage.queries.repository import Repository
-from metastore.storage.queries.table_keys import named, named_arrays, of_database, of_table
+from metastore.storage.queries.table_keys import named_arrays, of_table
 from metastore.storage.schema.transactions import (
     lock_components,
     locks,
@@ -125,16 +125,6 @@ class TransactionWrites(Repository):
         within = or_(_own.c.partition_name == _WHOLE, _own.c.partition_name == _other.c.partition_name)
         query = _overlapping(transaction, within, func.max(_other.c.transaction_id))
         return self._connection.execute(query).scalar()
-
-    def rename_table(self, old: TableName, new: TableName) -> None:
-        statement = update(transaction_components).where(of_table(transaction_components, old))
-        self._connection.execute(statement.values(named(new)))
-
-    def forget_table(self, table: TableName) -> None:
-        self._connection.execute(delete(transaction_components).where(of_table(transaction_components, table)))
-
-    def forget_database(self, database: DatabaseName) -> None:
-        self._connection.execute(delete(transaction_components).where(of_database(transaction_components, database)))
 
 
 def _overlapping(transaction: int, partitions: ColumnElement[bool], *columns: Any) -> Select[Any]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import delete, select, text, update
+from sqlalchemy import delete, select, text
 from sqlalchemy.dialects.postgresql import insert
 
-from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.names import TableName
 from metastore.domain.transactions import WriteId
 from metastore.storage.postgres.arrays import is_among
 from metastore.storage.queries.repository import Repository
-from metastore.storage.queries.table_keys import named, named_arrays, of_database, of_table
+from metastore.storage.queries.table_keys import named, named_arrays, of_table
 from metastore.storage.schema.transactions import write_id_counters, write_ids
 
 
@@ -94,19 +94,6 @@ class WriteIds(Repository):
         for row in self._connection.execute(_KNOWN, arrays):
             known[TableName(*row[:3])].append(WriteId._make(row[3:]))
         return {table: TableWrites(last.get(table, 0), known[table]) for table in wanted}
-
-    def rename_table(self, old: TableName, new: TableName) -> None:
-        """Renames a table in all rows."""
-        for rows in (write_id_counters, write_ids):
-            self._connection.execute(update(rows).where(of_table(rows, old)).values(named(new)))
-
-    def forget_table(self, table: TableName) -> None:
-        for rows in (write_id_counters, write_ids):
-            self._connection.execute(delete(rows).where(of_table(rows, table)))
-
-    def forget_database(self, database: DatabaseName) -> None:
-        for rows in (write_id_counters, write_ids):
-            self._connection.execute(delete(rows).where(of_database(rows, database)))
 
 
 def _of(table: TableName, transactions: Sequence[int]) -> Any:
