@@ -25,7 +25,7 @@ from metastore.transport.state import State
 from metastore.transport.streams import unacknowledged
 from metastore.transport.usage import Address, CallEstimate
 from metastore.transport.wire_format import WireFormat
-from metastore.transport.wire_session import WireSession, keep_head, open_wire_session
+from metastore.transport.wire_session import WireSession, open_wire_session
 
 logger = logging.getLogger("metastore.transport")
 
@@ -329,7 +329,7 @@ class Connection:
     def _reject(self, reason: str) -> State:
         if self._wire is None:
             raise self.handshake.rejection(reason)
-        return self._answer(self._wire, reason) if self._skippable(self._wire.wire_format) else State.CLOSED
+        return self._answer(self._wire, reason) if self._skippable(self._wire) else State.CLOSED
 
     def _reject_connection(self, error: ConnectionRejectedError) -> State:
         """Sends the reason of the rejection in the client's own protocol, and waits until the client closes."""
@@ -344,7 +344,7 @@ class Connection:
         try:
             if self.handshake.requests:
                 return self._reject_connection(self.handshake.rejection(f"Rejected: {reason}", 400))
-            if self._keep_head(wire.wire_format):
+            if self._keep_head(wire):
                 return self._answer(wire, f"Rejected: {reason}")
         except (TTransportException, TProtocolException):
             logger.debug("connection from %s could not be answered", self.peer)
@@ -355,7 +355,7 @@ class Connection:
         wire.handle(self._options.max_container_length, self._reader.length, error)
         return self._finish_request(wire)
 
-    def _skippable(self, wire_format: WireFormat) -> bool:
+    def _skippable(self, wire: WireSession) -> bool:
         """Prepares the request to be skipped. An incomplete request is reduced to its head; False: no head either."""
         reader = self._reader
         if reader.length is not None:
@@ -363,16 +363,16 @@ class Connection:
             return True
         if self.handshake.requests:
             raise self.handshake.rejection("The request is incomplete, and there is no memory for the rest; try again")
-        if not wire_format.framed:
-            end = MessageScanner(wire_format, reader, reader.start).find()
+        if not wire.wire_format.framed:
+            end = MessageScanner(wire.wire_format, reader, reader.start).find()
             if end is not None:
                 reader.set_end(end)
                 return True
-        return self._keep_head(wire_format)
+        return self._keep_head(wire)
 
-    def _keep_head(self, wire_format: WireFormat) -> bool:
+    def _keep_head(self, wire: WireSession) -> bool:
         """Reduces the request to its head. The rest of its bytes is drained: it could look like a next request."""
-        self._last_reply = keep_head(self._reader, wire_format)
+        self._last_reply = wire.keep_head(self._reader)
         return self._last_reply
 
     def _shut_down(self, how: int) -> None:

@@ -170,7 +170,7 @@ class Handshake:
             raise http.refusal(401, str(error)) from error
         if listener.tls == REQUIRED and not self.encrypted:
             raise http.refusal(403, listener.refusal(None, encrypted=False))
-        self.requests = Requests(listener, self.identity, encrypted=self.encrypted, send=self.send, peer=self._peer)
+        self.requests = Requests(listener, self.identity, self._peer, self.send, encrypted=self.encrypted)
 
     def _advance_http(self, requests: Requests) -> WireFormat | State:
         if not requests.head_arrived(self._reader):

@@ -81,20 +81,14 @@ class Requests:
     """The sequence of requests on one connection."""
 
     def __init__(
-        self,
-        listener: Listener,
-        certified: Identity | None,
-        *,
-        encrypted: bool,
-        send: Callable[[bytes], bool],
-        peer: str = "",
+        self, listener: Listener, user: Identity | None, peer: str, send: Callable[[bytes], bool], *, encrypted: bool
     ) -> None:
-        """`certified`: user of the client certificate, if any. `send` sends a few bytes to the client."""
+        """`user`: of the client certificate, if there is one. `send` sends a few bytes to the client."""
         self._listener = listener
-        self._certified = certified
+        self._certified = user
         self.encrypted = encrypted
         self._send = send
-        self._peer = peer
+        self.peer = peer
         self._request: Request | None = None
         self._is_ended = False
 
@@ -139,7 +133,7 @@ class Requests:
             try:
                 return listener.authenticator.bearer(token.strip(), encrypted=self.encrypted)
             except AuthenticationFailedError as error:
-                listener.authenticator.failed(error, self._peer)
+                listener.authenticator.failed(error, self.peer)
                 raise refusal(401, str(error)) from error
         if self._certified:
             return self._certified
@@ -154,20 +148,20 @@ class Requests:
 class HttpSession:
     """Opens a session for each request: authentication and settings of one request do not apply to the next."""
 
-    def __init__(self, requests: Requests, open_session: SessionFactory, peer: str) -> None:
+    def __init__(self, requests: Requests, open_session: SessionFactory) -> None:
         self._requests = requests
         self._open_session = open_session
-        self._peer = peer
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
         """Handles one request (`Session.handle`). Raises ConnectionRejectedError if authentication fails."""
-        identity = None if refusal else self._requests.identity()
-        session: Session = self._open_session(self._peer, identity, "http", encrypted=self._requests.encrypted)
+        requests = self._requests
+        identity = None if refusal else requests.identity()
+        session: Session = self._open_session(requests.peer, identity, "http", encrypted=requests.encrypted)
         try:
             session.handle(iprot, oprot, refusal)
         finally:
             session.close()
-        self._requests.end()
+        requests.end()
 
     def close(self) -> None:
         """Does nothing: sessions end with their requests."""

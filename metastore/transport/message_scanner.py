@@ -36,23 +36,15 @@ class MessageScanner:
         self._at = start  # where parsing continues
         self._steps = self._message()
 
-    def head(self) -> int | None:
-        """Returns where the arguments begin, or None if the head is incomplete. Raises TProtocolException."""
-        return self._advance(self._read(self._skipper.readMessageBegin))
-
     def find(self) -> int | None:
         """Returns the end of the message in the store, or None if the message is incomplete.
 
         Raises TProtocolException if the bytes are not a Thrift message, TTransportException if it is too large.
         """
-        return self._advance(self._steps)
-
-    def _advance(self, steps: _Steps[object]) -> int | None:
-        """Parses the bytes that have arrived. Returns the position behind them, or None if some are missing."""
         store = self._reader.store
         position = store.tell()
         try:
-            next(steps)
+            next(self._steps)
             return None
         except StopIteration:
             return self._at

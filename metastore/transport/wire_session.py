@@ -10,10 +10,9 @@ from typing import Final
 from thrift.protocol.TProtocol import TProtocolBase
 
 from metastore.transport import http
-from metastore.transport.buffers import FRAME_HEADER, MessageReader, ReplyWriter
+from metastore.transport.buffers import FRAME_HEADER, IncompleteError, MessageReader, ReplyWriter
 from metastore.transport.handshake import Handshake
 from metastore.transport.http import HttpSession
-from metastore.transport.message_scanner import MessageScanner
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import Session, SessionFactory
 from metastore.transport.wire_format import WireFormat
@@ -39,6 +38,21 @@ class WireSession:
         self.iprot.container_length_limit = max_elements if length is None else min(max_elements, length)
         self.session.handle(self.iprot, self.oprot, refusal)
 
+    def keep_head(self, reader: MessageReader) -> bool:
+        """Replaces a request that has arrived in part by its head with empty arguments, so that it can be answered.
+
+        Returns False if the head has not arrived yet. Raises TTransportException, TProtocolException.
+        """
+        reader.restart_unmetered()
+        start = reader.start + (FRAME_HEADER.size if self.wire_format.framed else 0)
+        reader.store.seek(start)
+        try:
+            self.iprot.readMessageBegin()
+        except IncompleteError:
+            return False
+        reader.reset(reader.store.getvalue()[start : reader.store.tell()] + _NO_FIELDS)
+        return True
+
 
 def open_wire_session(
     wire_format: WireFormat,
@@ -55,23 +69,9 @@ def open_wire_session(
     writer = ReplyWriter(handshake.stream, head, answers_all=requests is not None)  # also oneway calls, over HTTP
     iprot, oprot = wire_format.protocol(reader, *limits), wire_format.protocol(writer, *limits)
     if requests:
-        session: Session = HttpSession(requests, open_session, peer)
+        session: Session = HttpSession(requests, open_session)
         arrived: Callable[[], bool] = partial(requests.arrived, reader)
     else:
         session = open_session(peer, handshake.identity, wire_format.name, encrypted=handshake.encrypted)
         arrived = reader.frame_arrived
     return WireSession(wire_format, arrived, session, writer, iprot, oprot)
-
-
-def keep_head(reader: MessageReader, wire_format: WireFormat) -> bool:
-    """Replaces a request that has arrived in part by its head with empty arguments, so that it can be answered.
-
-    Returns False if the head has not arrived yet. Raises TProtocolException if it is malformed.
-    """
-    start = reader.start + (FRAME_HEADER.size if wire_format.framed else 0)
-    reader.restart_unmetered()
-    end = MessageScanner(wire_format, reader, start).head()
-    if end is None:
-        return False
-    reader.reset(reader.store.getvalue()[start:end] + _NO_FIELDS)
-    return True

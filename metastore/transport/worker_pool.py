@@ -58,7 +58,6 @@ class WorkerPool:
         self._over_limit: set[Connection] = set()
         self._awaiting_memory: dict[Connection, float] = {}  # with the time since when
         self._queue = FairQueue()
-        self._queued = 0
         self._tls_scheduler = TlsScheduler(self._dispatch_from_outside, lambda: self._admission.calls > 0)
         self._threads = 0
         self._waiting = 0  # threads in epoll_wait
@@ -78,11 +77,11 @@ class WorkerPool:
     def figures(self) -> dict[str, Any]:
         """Returns the arguments of `Application.observe`."""
         with self._lock:
-            wait_times = self._queue.wait_times()
+            waiting, wait_times = len(self._queue), self._queue.wait_times()
         return {
             "connections": self.connections,
             "calls": self._admission.calls,
-            "waiting": self._queued,
+            "waiting": waiting,
             "resident": self._memory.resident(),
             "queued_calls": len(wait_times),
             "queued_seconds": sum(wait_times),
@@ -127,7 +126,6 @@ class WorkerPool:
             expired = self._queue.take_expired(now - self._options.queue_timeout)
             abandoned = self._queue.take_abandoned(now - _ABANDONED_AFTER)
             self._check_timed(now)
-            self._queued = len(self._queue)
             for connection in [waiting for waiting in self._awaiting_memory if self._memory.allows()]:
                 del self._awaiting_memory[connection]
                 self._epoll.modify(connection.socket, _READABLE)
