@@ -27,7 +27,7 @@ def history(uri: str, name: str, at: str | None) -> str:
     events = list(_events(uri, *split_table(name.lower())))
     if not events:
         raise NotFoundError(
-            f"The notification log has no events for {name}. Servers keep events for METASTORE_EVENT_RETENTION seconds."
+            f"The notification log has no events for {name}. Servers keep events for METASTORE_EVENT_RETENTION."
         )
     if at is None:
         rows = [(_time(event), event.eventType, _user(event), change) for event in events for change in _changes(event)]
