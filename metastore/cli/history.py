@@ -22,7 +22,7 @@ _BATCH: Final = 1000  # events read in one call
 def history(uri: str, name: str, at: str | None) -> str:
     """Prints the changes of DATABASE.TABLE, the oldest first, or its definition at the time `at`. Returns a summary.
 
-    The log keeps events for METASTORE_EVENT_RETENTION seconds. Raises NotFoundError, InvalidInputError.
+    The log keeps events for METASTORE_EVENT_RETENTION. Raises NotFoundError, InvalidInputError.
     """
     events = list(_events(uri, *split_table(name.lower())))
     if not events:
