@@ -238,9 +238,10 @@ class Imports(Repository):
         rows = _BORROWED.rows(self._connection)
         return {DatabaseName(catalog, name): source for catalog, name, source in rows}
 
-    def add_databases(self, number: int, names: Iterable[DatabaseName], state: str = BORROWED) -> None:
+    def add_databases(self, number: int, names: Iterable[DatabaseName]) -> None:
         """Adds databases to an import. Raises AlreadyExistsError if one belongs to an import."""
-        rows = [{"import_id": number, "catalog": name.catalog, "database": name.name, "state": state} for name in names]
+        new = {"import_id": number, "state": BORROWED}
+        rows = [{**new, "catalog": name.catalog, "database": name.name} for name in names]
         if rows:
             self._connection.execute(insert(import_databases).values(rows))
 
