@@ -226,6 +226,15 @@ def test_guesses_are_counted_and_then_not_checked() -> None:
     assert step(guard, [check], b"\0bob\0right") == Identity("bob", PASSWORD)
 
 
+def test_a_foreign_authorization_id_is_a_failed_login() -> None:
+    guard = LoginGuard()
+    for _ in range(5):
+        with pytest.raises(AuthenticationFailedError, match="alice cannot log in as root"):
+            step(guard, [lambda user, _: Identity(user, PASSWORD)], b"root\0alice\0right")
+    with pytest.raises(ThrottledError):
+        step(guard, [lambda user, _: Identity(user, PASSWORD)], b"alice\0alice\0right")
+
+
 def test_spellings_of_a_name_count_together() -> None:
     guard = LoginGuard()
     for user in ("alice", "Alice", "ALICE", "\uff41lice", "aLiCe"):
