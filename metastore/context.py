@@ -59,7 +59,7 @@ caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Locations that the caller may register because no other object uses them, nor what is below them.
+    """Locations that the caller may register because no other object uses them or a location below them.
 
     `locations`: each canonical location with the directories above it that no other object may use, either.
     `table_id`: of the table whose own locations do not count; 0 for none. `error`: returns the error for a location

@@ -119,9 +119,8 @@ class Handshake:
     def authenticate(self) -> None:
         """Checks the SASL message or the HTTP credentials that have arrived. May block.
 
-        If `login` is set afterwards, it has to be called again when that is done. Raises ConnectionRejectedError.
-
-        Blocking: Kerberos and fetching JWT keys. Therefore it runs in a thread for calls.
+        If it sets `login`, call it again when that check is done. Raises ConnectionRejectedError. Kerberos and fetching
+        JWT keys block, so it runs in a thread for calls.
         """
         if self.requests:
             self.requests.identity()

@@ -24,7 +24,7 @@ RESTRICTED: Final = "spark.metastore.restricted"
 # The settings of file systems that hold credentials, such as fs.s3a.secret.key and fs.azure.account.key.….
 _SECRET = re.compile(r"spark\.hadoop\..*(secret|password|token|key|credential)", re.IGNORECASE)
 
-# Settings that name classes of others, which run while a SparkContext starts.
+# Settings that name plug-in classes. Their code runs while a SparkContext starts.
 _CODE_AT_START = ("spark.plugins", "spark.extraListeners")
 
 _forked = Event()  # set when this process has forked

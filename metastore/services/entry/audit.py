@@ -105,7 +105,7 @@ class AuditService:
         return logged, None
 
     def _send(self, line: AuditLine, record: logging.LogRecord) -> None:
-        """Writes a line to the streams that this worker has not written it to before an error. Raises OSError."""
+        """Writes a line to the streams; after an error, only to those that do not have it yet. Raises OSError."""
         last, count = self._sent
         start = count if line == last else 0  # a restored database repeats numbers, but not lines
         for count, stream in enumerate(self._streams[start:], start + 1):

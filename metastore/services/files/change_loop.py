@@ -22,10 +22,10 @@ The plan is made inside the transaction because it needs locked rows. A separate
 call a round trip; a rollback costs only the few calls that have to look or wait.
 
 Repeated: an attempt is rolled back and repeated
-  - if an operation of the journal touches the same locations (BlockedByFileOperationError). Before the next attempt
-    this call carries that operation out, or waits until the server that does it has finished;
-  - if the transaction needs to know something of a file system that it does not know yet (LookNeededError): the entries
-    of a directory, or that the target of a move is free;
+  - if an operation of the journal touches the same locations (BlockedByFileOperationError). Before the next attempt,
+    this call carries out that operation, or waits until another server has done so;
+  - if the transaction needs a fact that stage 1 has not read from the file system (LookNeededError): the entries of a
+    directory, or whether the target of a move exists;
   - if the catalog has changed since an earlier stage read it (LookNeededError without a subject).
 
 Gives up: after 60 seconds, with a ConflictError that says why the blocking operation fails; at once, if that operation

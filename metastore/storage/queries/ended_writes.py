@@ -16,8 +16,8 @@ ABANDONED: Final = "abandoned"
 def ending(condition: str) -> TextClause:
     """Returns the statement for writes that match a condition. It returns the `roots` of each.
 
-    Parameter `outcome`: one of the constants. Writes to a dropped table are not kept. An id may have ended before if
-    the database was restored.
+    Parameter `outcome`: one of the constants. Writes to a dropped table are not kept. A restored
+    database may have the id of a write that has ended before.
     """
     return text(f"""
         WITH ended AS (

@@ -29,8 +29,8 @@ imports = Table(
     time_column("started_at", nullable=False),
     time_column("seen_at", nullable=False),
     time_column("copied_at"),
-    # Of a follower: the digest of the event at `position` (a source that is restored has another one), the last event
-    # of the source, and the time whose state of the source is stored here, null if nothing follows it lastingly.
+    # For a follower: the digest of the event at `position`, which differs after a restore of the source; the last event
+    # of the source; and the time up to which changes of the source are stored here, null if no follower runs.
     Column("event_digest", Text),
     Column("source_event", BigInteger),
     time_column("current_at"),
