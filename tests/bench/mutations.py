@@ -140,7 +140,7 @@ def in_process(
         patch.setattr(passwords, "_COST", 2)  # scrypt would take nine tenths of the time
         passwords.PasswordFile(Path(options["password_file"])).add(USER, PASS)
         authenticator = make_authenticator(
-            Settings.load({}, {f"{PREFIX}{k.upper()}": v for k, v in options.items()}), _secret
+            Settings.load({}, {f"{PREFIX}{k.upper()}": v for k, v in options.items()}), _secret, set, lambda *_: None
         )
         asking = frozenset(options["authentication"].split(","))
         listeners = [

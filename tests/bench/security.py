@@ -43,15 +43,13 @@ _SMALL = 2**10
 
 
 @click.group(invoke_without_command=True)
-@click.option("--seconds", default=0.5, show_default=True, help="Of each round.")
-@click.option("--rounds", default=12, show_default=True, help="Of small calls, over each kind of connection in turn.")
-@click.option(
-    "--calls", "only_calls", is_flag=True, help="Small calls over 16 connections, plain and TLS, and no more."
-)
-@click.option("--partitions", default=10_000, show_default=True, help="Of the large reply, of 40 columns each.")
-@click.option("--handshakes", "damaged", type=int, help="So many damaged handshakes, instead of all else.")
-@click.option("--sockets", default=20_000, show_default=True, help="Of damaged ones, through a running server.")
-@click.option("--seed", default=0, show_default=True, help="Of what is damaged.")
+@click.option("--seconds", default=0.5, show_default=True, help="Seconds of each round.")
+@click.option("--rounds", default=12, show_default=True, help="Rounds of small calls for each kind of connection.")
+@click.option("--calls", "only_calls", is_flag=True, help="Only small calls over 16 connections, plain and TLS.")
+@click.option("--partitions", default=10_000, show_default=True, help="Partitions of 40 columns in the large reply.")
+@click.option("--handshakes", "damaged", type=int, help="Only this number of damaged handshakes.")
+@click.option("--sockets", default=20_000, show_default=True, help="Damaged handshakes through a running server.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the random damage.")
 @click.pass_context
 def main(
     context: click.Context,
