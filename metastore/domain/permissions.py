@@ -19,6 +19,7 @@ class RequiredPrivilege:
         new_owner: name and kind of the owner that the call sets. Only owners may change the owner.
         if_missing: if the object does not exist, one of these rights on its database is required instead.
         with_contents: rules must not deny these rights on an object inside either.
+        new_table: the table that the call creates in the database: rules must not deny these rights on its name either.
         replacement: the struct that replaces the object. INSERT is enough if only a table's statistics differ. Fields
             that are unset, and that the caller may not change, are set to their stored values.
     """
@@ -28,6 +29,7 @@ class RequiredPrivilege:
     new_owner: tuple[str | None, int | None] | None = None
     if_missing: tuple[Right, ...] | None = None
     with_contents: bool = False
+    new_table: str | None = None
     replacement: object = None
 
 
@@ -83,8 +85,18 @@ class DependentsPrivilege:
 
 
 @dataclass(frozen=True, slots=True)
+class DroppedIndexes:
+    """Neither rules nor a policy engine withhold DROP on the tables that hold an index, or all indexes, of this table:
+    they are dropped with it.
+    """
+
+    table: TableName
+    index: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionPrivilege:
-    """Ownership of a function, or one of these rights on its database.
+    """Ownership of a function, unless a rule denies these rights, or one of these rights on its database.
 
     `new_owner`: as in RequiredPrivilege; without a name, the owner does not change.
     """
@@ -114,8 +126,9 @@ class RoleAdministration:
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """The right to give a table this name. All denies of the old name must also apply to the new one. If other rules
-    apply to the new name, the caller must own the table.
+    """The right to give a table this name. All denies of the old name must also apply to the new one, and no rule may
+    deny CREATE there. If other rules apply to the new name, or a policy engine grants more there, the caller must own
+    the table. If rules withhold a right on the table, it stays in its database: the owner of another would get all.
     """
 
     table: TableName
@@ -149,6 +162,7 @@ Requirement: TypeAlias = (
     | OwnTransactions
     | WriteAccess
     | DependentsPrivilege
+    | DroppedIndexes
     | FunctionPrivilege
     | GrantOption
     | RoleAdministration

@@ -360,9 +360,7 @@ def sees_all_of(grants: CallerGrants, database: Securable) -> bool:
     """Returns whether the caller sees all tables of a database, including future ones."""
     if grants.is_admin:
         return True
-    if grants.by_policy:
-        return owns_database(grants, database)
-    if grants.rules or grants.has_columns:
+    if grants.by_policy or grants.rules or grants.has_columns:
         return False
     return owns_database(grants, database) or bool(inherited(stored_privileges(grants, database)))
 

@@ -10,7 +10,7 @@ from metastore.operations.assignments import set_table_owner
 from metastore.operations.audit_details import parameters
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import TARGET, any_of, change, from_fields, operation, visible
-from metastore.operations.requirements import altered_index, new_index, new_table
+from metastore.operations.requirements import altered_index, drop_indexes, new_index, new_table
 from metastore.services.entry.indexes import IndexService
 from metastore.services.entry.tables import TableService
 from thrift_idl.gen.hive_metastore.ttypes import Index, Table
@@ -45,7 +45,7 @@ class IndexHandlers:
     def alter_index(self, database: str, table: str, name: str, index: Index) -> None:
         self._indexes.alter(table_name(database, table), fold(name), index)
 
-    @change(_TABLE, any_of(Right.ALTER))
+    @change(_TABLE, any_of(Right.ALTER), from_fields(drop_indexes, TARGET, "index_name"))
     def drop_index_by_name(self, database: str, table: str, name: str, delete_data: bool) -> bool:
         self._indexes.drop(table_name(database, table), fold(name), delete_data=bool(delete_data))
         return True

@@ -36,6 +36,7 @@ from metastore.operations.requirements import (
     altered_or_replaced_table,
     altered_table,
     drop_dependents,
+    drop_indexes,
     new_table,
     referenced_tables,
 )
@@ -237,7 +238,7 @@ class TableHandlers:
         self._alter.alter(name, table, context=options, cascade=do_cascade(options))
         return AlterTableResponse()
 
-    @change(_NAMED_TABLE, any_of(Right.DROP))
+    @change(_NAMED_TABLE, any_of(Right.DROP), from_fields(drop_indexes, TARGET))
     def drop_table(self, database: str, name: str, delete_data: bool) -> None:
         self._tables.drop(table_name(database, name), delete_data=bool(delete_data))
 

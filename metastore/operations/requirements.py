@@ -10,6 +10,7 @@ from metastore.domain.names import DatabaseName, TableName, database_name, fold,
 from metastore.domain.permissions import (
     Administrator,
     DependentsPrivilege,
+    DroppedIndexes,
     FunctionPrivilege,
     LocationPrivilege,
     Renaming,
@@ -85,7 +86,7 @@ def new_table(table: Table | None) -> Requirements:
     if table is None:
         return
     database = database_name(table.dbName, table.catName)
-    yield RequiredPrivilege(database, (Right.CREATE,))
+    yield RequiredPrivilege(database, (Right.CREATE,), new_table=fold(table.tableName))
     own = "" if table.tableType == _VIEW else (table.sd.location or None) if table.sd else None
     yield LocationPrivilege(database, database.table(fold(table.tableName)), locations_in(table), own)
     yield from materialized_view_sources(table.creationMetadata, database)
@@ -118,10 +119,17 @@ def altered_or_replaced_table(name: TableName, new: Table | None, context: Envir
     database = DatabaseName(name.catalog, database_name(new.dbName).name or name.database)
     if (replaced := database.table(fold(new.tableName) or name.name)) != name:
         yield RequiredPrivilege(replaced, (Right.DROP,))
+        yield from drop_indexes(replaced)
+
+
+def drop_indexes(table: TableName, index: str | None = None) -> Requirements:
+    """No withheld DROP on the tables that hold an index (None: all indexes), because they are dropped too."""
+    yield DroppedIndexes(table, fold(index) or None)
 
 
 def drop_dependents(name: TableName) -> Requirements:
-    """DROP on every dependent table, because a cascading drop drops them too."""
+    """As `drop_indexes`; DROP on every dependent table, because a cascading drop drops them too."""
+    yield from drop_indexes(name)
     yield DependentsPrivilege(name, (Right.DROP,))
 
 
@@ -373,7 +381,7 @@ def dependent_table(table: TableName, base: TableName, request: CreateDependentT
 
     ALTER, because a dependent table prevents the owner of the base from dropping it or changing its partition columns.
     """
-    yield RequiredPrivilege(table.parent, (Right.CREATE,))
+    yield RequiredPrivilege(table.parent, (Right.CREATE,), new_table=table.name)
     yield LocationPrivilege(table.parent, table, locations_in(request))
     yield from _pinned(base)
 

@@ -26,7 +26,7 @@ from metastore.encoding.redaction import may_hold_secrets, redact
 from metastore.errors import HiddenError
 from metastore.services.authorization.grants_cache import GrantsCache, unsettled
 from metastore.services.authorization.permission import Permission
-from metastore.services.rules.lookup import get_database, ids_within, missing_table
+from metastore.services.rules.lookup import database_names, get_database, ids_within, missing_table
 from metastore.storage.queries.visibility import Scope
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.roots import Roots
@@ -223,14 +223,21 @@ class Authorization:
 
         def within(work: UnitOfWork) -> list[int] | None:
             grants = self.current(work)
-            if name.name or not name.database or grants.is_admin:
+            if name.name or grants.is_admin or not (name.database or grants.rules):
                 return ids_within(work, name)
-            get_database(work, name.parent)
-            ids = {name.parent.table(text): number for text, number in work.tables.ids_by_name(name.parent).items()}
+            if name.database:
+                get_database(work, name.parent)
+            homes = [name.parent] if name.database else database_names(work)
+            ids = {home.table(text): number for home in homes for text, number in work.tables.ids_by_name(home).items()}
             found = self._found(work, grants, ids)
             return sorted(ids[table] for table, held in found.items() if Right.ALTER in rights(grants, held))
 
         return self._read(within)
+
+    def alterable_databases(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
+        """Returns the databases that the caller may alter."""
+        grants, securables = self._looked_up(names)
+        return {name for name, securable in securables.items() if Right.ALTER in rights(grants, securable)}
 
     def fully_visible_databases(self, names: Iterable[DatabaseName]) -> set[DatabaseName]:
         """Returns the databases in which the caller may see every table, dropped tables included."""

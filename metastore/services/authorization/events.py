@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from metastore.domain.events import FORMAT, EventFilter
@@ -13,6 +14,7 @@ from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
 
 HIDDEN: Final = "HIDDEN"
 """The type of an event whose object is hidden. Clients that follow the log skip types that they do not know."""
+_PAGE: Final = 100  # events that are read at once, so that small limits do not cost a statement for each hidden event
 
 
 def visible_events(
@@ -25,9 +27,30 @@ def visible_events(
     visible = visible_filter(rights, wanted)
     if visible is None:
         return []
-    with store.read() as work:
-        events = work.notifications.after(event_id, visible, limit, largest)
-    return events if rights.grants().is_admin else _blanked(rights, events)
+    is_admin = rights.grants().is_admin
+
+    def read(after: int, count: int | None) -> list[NotificationEvent]:
+        with store.read() as work:
+            events = work.notifications.after(after, visible, count, largest)
+        return events if is_admin else _blanked(rights, events)
+
+    if is_admin or not (wanted.types or wanted.skipped_types):
+        return read(event_id, limit)
+    return _of_visible_objects(read, event_id, limit)
+
+
+def _of_visible_objects(
+    read: Callable[[int, int | None], list[NotificationEvent]], event_id: int, limit: int | None
+) -> list[NotificationEvent]:
+    """Reads events of some types, without those of hidden objects: their place in the reply would tell their types."""
+    size = None if limit is None else max(limit, _PAGE)
+    kept: list[NotificationEvent] = []
+    while True:
+        events = read(event_id, size)
+        kept += [event for event in events if event.eventType != HIDDEN]
+        if limit is None or len(events) < max(limit, _PAGE) or len(kept) >= limit:
+            return kept[:limit]
+        event_id = events[-1].eventId
 
 
 def visible_filter(rights: Authorization, wanted: EventFilter) -> EventFilter | None:

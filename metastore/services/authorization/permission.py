@@ -10,6 +10,7 @@ from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import (
     Administrator,
     DependentsPrivilege,
+    DroppedIndexes,
     FunctionPrivilege,
     GrantOption,
     LocationPrivilege,
@@ -35,6 +36,8 @@ from metastore.domain.privileges import (
     WholeMetastore,
     column_scope,
     denied,
+    denied_rights,
+    expanded,
     may_grant,
     owns,
     owns_database,
@@ -94,9 +97,8 @@ class Permission:
 
     def _look_up(self, names: Iterable[_Name]) -> None:
         new = [name for name in dict.fromkeys(names) if name not in self._securables]
-        if not new:
-            return
-        self._securables |= zip(new, self._find(new), strict=True)
+        if new:
+            self._securables |= zip(new, self._find(new), strict=True)
 
     def _is_visible(self, name: TableName) -> bool:
         table = self._securables[name]
@@ -124,7 +126,7 @@ class Permission:
         if required.if_missing is not None and isinstance(name, TableName) and not self._is_visible(name):
             # A hidden table is treated as missing, except for callers who may create it: they learn that it exists.
             self._look_up([name.parent])
-            self.check_object(name.parent, RequiredPrivilege(name.parent, required.if_missing))
+            self.check_object(name.parent, RequiredPrivilege(name.parent, required.if_missing, new_table=name.name))
             table = self._securables[name]
             if table is None or table.table_id is None:
                 return
@@ -133,6 +135,8 @@ class Permission:
         if required.with_contents:
             held -= withheld_rights(self._grants, securable, of_everybody=True)
             held &= self._held_inside(name.parent if isinstance(name, TableName) else name)
+        if required.new_table and isinstance(name, DatabaseName):
+            held -= self._denied_on(name.table(required.new_table))
         new = required.replacement
         version = self._compared_version(name, new) if new is not None and Right.INSERT in held else None
         if version is None:
@@ -154,10 +158,16 @@ class Permission:
         """Returns the rights on all tables of a database. A policy engine decides about each; others are inherited."""
         if not self._grants.by_policy:
             return OWNER_RIGHTS
-        tables = list(map(database.table, self._work.tables.ids_by_name(database)))
+        return self._held_on_all(list(map(database.table, self._work.tables.ids_by_name(database))))
+
+    def _held_on_all(self, tables: Sequence[TableName]) -> frozenset[str]:
         self._look_up(tables)
         found = filter(None, map(self._securables.get, tables))
         return OWNER_RIGHTS.intersection(*(rights(self._grants, table) for table in found))
+
+    def _denied_on(self, name: TableName) -> frozenset[str]:
+        """Returns the rights that rules deny on tables of this name."""
+        return expanded(denied_rights(self._grants, Securable(name.catalog, name.database, 0, name=name.name)))
 
     def _compared_version(self, name: _Name, new: object) -> int | None:
         """Returns the version of the table from which the new one differs only in statistics; None if there is more.
@@ -181,8 +191,9 @@ class Permission:
             database = self._securables[required.database]
             is_own = (
                 database is not None
+                and not self._grants.by_policy
                 and owns_database(self._grants, database)
-                and Right.SELECT not in withheld_rights(self._grants, database)
+                and Right.SELECT not in withheld_rights(self._grants, database, of_everybody=True)
             )
             self._claim(check_locations(self._work, self._grants, self._roots, required, owns_database=is_own))
 
@@ -240,10 +251,20 @@ class Permission:
                 on = f"all that depends on {required.table.database}/{required.table.name}"
                 raise self._denied(required.any_of[0], on)
 
+    def check_dropped_indexes(self, required: DroppedIndexes) -> None:
+        table = self._securables.get(required.table)
+        if table is None or table.table_id is None or not (self._grants.rules or self._grants.by_policy):
+            return
+        indexes = self._work.indexes.about(table.table_id)
+        holders = [index.held_in for index in indexes if required.index in (None, index.name)]
+        held = self._held_on_all(holders) if self._grants.by_policy else OWNER_RIGHTS
+        self._require(held.difference(*map(self._denied_on, holders)), (Right.DROP,), required.table)
+
     def check_function(self, required: FunctionPrivilege) -> None:
         database = self._visible(required.database)
         owner = self._work.access.owner_of_function(required.database, required.name)
-        if owner is not None and self._grants.is_principal(owner[1], owner[0]):
+        is_denied = not expanded(denied_rights(self._grants, database)).isdisjoint(required.any_of)
+        if owner is not None and self._grants.is_principal(owner[1], owner[0]) and not is_denied:
             return
         self._require(rights(self._grants, database), required.any_of, required.database)
         new = required.new_owner
@@ -276,14 +297,23 @@ class Permission:
         raise self._denied(ADMIN.upper(), f"principal {required.name or ', '.join(required.groups)}")
 
     def check_renaming(self, required: Renaming) -> None:
-        """The new name must not free the table from a deny, nor put it under a rule, unless the caller may grant."""
-        lost, gained = self._work.access.rules_that_differ(required.table, required.new)
-        if lost:
-            raise self._denied(ADMIN.upper(), f"{required.table}: a rule denies a right on this name")
-        if gained:
-            self._look_up([required.table])
-            if not owns(self._grants, self._visible(required.table)):
-                raise self._denied(Right.OWNERSHIP, f"{required.table}: a rule grants a right on the new name")
+        name, new = required.table, required.new
+        self._look_up([name])
+        table = self._securables[name]
+        if self._grants.by_policy:
+            lost, gained = False, table is not None and self._gains_by_policy(table, new)
+        else:
+            lost, gained = self._work.access.rules_that_differ(name, new)
+        if lost or (name.parent != new.parent and table is not None and withheld_rights(self._grants, table)):
+            raise self._denied(ADMIN.upper(), f"{name}: a rule denies a right on this name")
+        if Right.CREATE in self._denied_on(new):
+            raise self._denied(Right.CREATE, new)
+        if gained and not owns(self._grants, self._visible(name)):
+            raise self._denied(Right.OWNERSHIP, f"{name}: a rule grants a right on the new name")
+
+    def _gains_by_policy(self, table: Securable, new: TableName) -> bool:
+        (renamed,) = self._find([new])  # not one of the objects that the transaction must find
+        return renamed is not None and not rights(self._grants, renamed) <= rights(self._grants, table)
 
     def check_statistics(self, required: StatisticsColumns) -> None:
         """A hidden column is treated as one without statistics."""
@@ -318,6 +348,7 @@ _CHECKS: dict[type[Requirement], Callable[[Permission, Any], None]] = {
     OwnTransactions: Permission.check_transactions,
     WriteAccess: Permission.check_write,
     DependentsPrivilege: Permission.check_dependents,
+    DroppedIndexes: Permission.check_dropped_indexes,
     FunctionPrivilege: Permission.check_function,
     GrantOption: Permission.check_grant_option,
     RoleAdministration: Permission.check_role,
@@ -332,15 +363,12 @@ def _names(requirements: Iterable[Requirement]) -> list[_Name]:
     names: list[_Name] = []
     for required in requirements:
         match required:
-            case RequiredPrivilege(TableName() | DatabaseName() as name):
-                names.append(name)
-            case GrantOption(TableName() | DatabaseName() as name):
-                names.append(name)
-            case PrincipalAccess(securable=TableName() | DatabaseName() as name):
-                names.append(name)
+            case RequiredPrivilege() | GrantOption() | PrincipalAccess():
+                if isinstance(required.securable, TableName | DatabaseName):
+                    names.append(required.securable)
             case FunctionPrivilege():
                 names.append(required.database)
-            case DependentsPrivilege():
+            case DependentsPrivilege() | DroppedIndexes():
                 names.append(required.table)
     return names
 

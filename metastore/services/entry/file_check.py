@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from metastore.domain.location_properties import unknown_locations
-from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.names import TableName
 from metastore.domain.skew_directories import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
 from metastore.services.authorization.authorization import Authorization, alterable_ids
@@ -17,6 +17,7 @@ from metastore.services.files.retired import is_visible
 from metastore.services.files.usage import unused
 from metastore.services.rules.existing_files import has_directories
 from metastore.services.rules.locations import locations_of
+from metastore.services.rules.lookup import database_names
 from metastore.services.rules.tables import is_view
 from metastore.storage.references import StoredTable
 from metastore.storage.unit_of_work import UnitOfWork
@@ -52,15 +53,16 @@ class FileCheckService(FileService):
         if problem := self._journal.lineage.problem():
             problems.append(_problem(self._warehouse.root, problem, repairable=False, repaired=False))
             repair = False
-        if not name.database:
+        ids = alterable_ids(self._store, self._rights, name)
+        if ids is None:
             problems += self._unfinished(repair)
             problems += self._remains()
-        for stored in self._tables(name):
+        for stored in self._tables(ids):
             walk = _Walk(self._warehouse, stored, self._locations(stored))
             looked += walk.looked
             problems += self._confirmed(walk, stored, repair=repair)
             problems += _unknown_locations(stored)
-        for database, location in [] if name.name else self._databases(name):
+        for database, location in [] if name.name else self._databases(name, is_whole=ids is None):
             if not self._warehouse.roots.within([location]):
                 continue
             looked += 1
@@ -73,8 +75,7 @@ class FileCheckService(FileService):
             problems += self._unowned(database, [text for text in below if is_visible(text)], repair)
         return CheckFilesResult(problems, looked)
 
-    def _tables(self, name: TableName) -> Iterator[StoredTable]:
-        ids = alterable_ids(self._store, self._rights, name)
+    def _tables(self, ids: Sequence[int] | None) -> Iterator[StoredTable]:
         if ids is None:
             with self._store.read() as work:
                 ids = work.tables.ids()
@@ -82,14 +83,12 @@ class FileCheckService(FileService):
             with self._store.read() as work:
                 yield from work.tables.find_ids([number])
 
-    def _databases(self, name: TableName) -> list[tuple[str, str]]:
+    def _databases(self, name: TableName, *, is_whole: bool) -> list[tuple[str, str]]:
         with self._store.read() as work:
-            catalogs = [name.catalog] if name.database else work.catalogs.names()
-            names = [
-                DatabaseName(catalog, text)
-                for catalog in catalogs
-                for text in ([name.database] if name.database else work.databases.names(catalog, None))
-            ]
+            names = [name.parent] if name.database else database_names(work)
+        if not name.database and not is_whole and self._rights is not None:
+            names = sorted(self._rights.alterable_databases(names))
+        with self._store.read() as work:
             stored = [(str(database_name), work.databases.find(database_name)) for database_name in names]
             located = [(owner, one.encoded.decode().locationUri) for owner, one in stored if one]
             kept = borrowed(work, [location for _, location in located])

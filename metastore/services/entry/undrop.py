@@ -9,7 +9,16 @@ from typing import NamedTuple
 from metastore.domain import events, table_events
 from metastore.domain.names import DatabaseName, TableName, check_object_name
 from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
-from metastore.domain.privileges import PUBLIC, CallerGrants, Duty
+from metastore.domain.privileges import (
+    OWNER_RIGHTS,
+    PUBLIC,
+    CallerGrants,
+    Duty,
+    Right,
+    Securable,
+    denied_rights,
+    expanded,
+)
 from metastore.errors import (
     AlreadyExistsError,
     HiddenError,
@@ -100,7 +109,7 @@ class UndropService(FileService):
         grants = self._authorization.grants() if self._authorization else None
         with self._store.read() as work:
             if self._authorization is None or grants is None or grants.is_admin or Duty.DATA in grants.duties:
-                return work.drops.find(catalog, database)
+                return [drop for drop in work.drops.find(catalog, database) if not _is_denied(grants, drop.table)]
             drops = work.drops.find_present(catalog, database, grants.user)
         visible = self._authorization.would_see(drop.table for drop in drops if drop.name)
         return [drop for drop in drops if not drop.name or drop.dropped_by == grants.user or drop.table in visible]
@@ -338,10 +347,20 @@ def _choose(work: UnitOfWork, target: UndropTarget, live: StoredTable | None) ->
 
 def _may_undo(work: UnitOfWork, grants: CallerGrants, drop: Drop, name: TableName) -> bool:
     """Returns whether the caller dropped it, owned the object or its database then, or is an administrator."""
+    if _is_denied(grants, name):
+        return False
     if grants.is_admin or Duty.DATA in grants.duties or (grants.user and drop.dropped_by == grants.user):
         return True
     owners = work.drops.owners(drop, name.name)
     return any(grants.is_principal(kind, owner) for owner, kind in owners if owner != PUBLIC)
+
+
+def _is_denied(grants: CallerGrants | None, name: TableName) -> bool:
+    """Returns whether a rule hides dropped objects of this name from the caller. Databases have no `name.name`."""
+    if grants is None or grants.is_admin:
+        return False
+    dropped = Securable(name.catalog, name.database, 0, name=name.name or None)
+    return expanded(denied_rights(grants, dropped)) >= OWNER_RIGHTS - {Right.OWNERSHIP}
 
 
 def _check_new_name(target: UndropTarget, drop: Drop) -> None:

@@ -90,6 +90,12 @@ def ids_within(work: UnitOfWork, name: TableName) -> list[int] | None:
     return sorted(work.tables.ids_by_name(name.parent).values())
 
 
+def database_names(work: UnitOfWork) -> list[DatabaseName]:
+    """Lists the databases of all catalogs."""
+    catalogs = work.catalogs.names()
+    return [DatabaseName(catalog, text) for catalog in catalogs for text in work.databases.names(catalog, None)]
+
+
 def missing_database(name: DatabaseName) -> NotFoundError:
     """Returns the error, in Hive's words, for a database that does not exist."""
     return NotFoundError(f"database {name} not found")

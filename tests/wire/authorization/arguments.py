@@ -18,13 +18,16 @@ _LOCATIONS = ("location", "locationuri", "managedlocationuri", "rootpath", "rela
 
 
 class Names(NamedTuple):
-    """The names in the arguments."""
+    """The names in the arguments. `flag`: every boolean, and whether contexts ask for a cascade."""
 
     database: str
     table: str
     user: str
     value: str = "1"
     token: str = "aaaaaaaaaaaaaaaa-1"
+    location: str | None = None
+    number: int = 1
+    flag: bool = False
 
     def text(self, method: str, field: str) -> str | None:
         """Returns the text for a field of this name."""
@@ -35,7 +38,8 @@ class Names(NamedTuple):
 
     def _meanings(self) -> list[tuple[Callable[[str], bool], str | None]]:
         return [
-            (lambda name: name in _LOCATIONS or name.startswith("validwriteid"), None),
+            (lambda name: name in _LOCATIONS, self.location),
+            (lambda name: name.startswith("validwriteid"), None),
             (lambda name: "cat" in name, "hive"),
             (lambda name: name in ("fulltablenames", "tablesused"), f"{self.database}.{self.table}"),
             (lambda name: name.endswith(_DATABASES), self.database),
@@ -55,8 +59,10 @@ def arguments_of(method: Method, names: Names) -> list[Any]:
 
 
 def _value(names: Names, method: str, kind: int, field: str, details: Any, depth: int = 0) -> Any:
+    if kind == TType.STRUCT and details[0] is EnvironmentContext:
+        return EnvironmentContext({"CASCADE": "true"}) if names.flag else None
     if kind == TType.STRUCT:
-        return None if depth > 6 or details[0] is EnvironmentContext else _struct(names, method, details[0], depth)
+        return None if depth > 6 else _struct(names, method, details[0], depth)
     if kind == TType.STRING:
         return b"" if details == "BINARY" else names.text(method, field)
     if kind in (TType.LIST, TType.SET):
@@ -66,8 +72,8 @@ def _value(names: Names, method: str, kind: int, field: str, details: Any, depth
     if kind == TType.MAP:
         return {"ds": names.value} if "part" in field.lower() else {}
     if kind in _NUMBERS:
-        return HiveObjectType.TABLE if field == "objectType" else 1
-    return None if kind == TType.DOUBLE else False
+        return HiveObjectType.TABLE if field == "objectType" else names.number
+    return None if kind == TType.DOUBLE else names.flag
 
 
 def _struct(names: Names, method: str, struct: Any, depth: int) -> Any:
