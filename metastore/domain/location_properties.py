@@ -58,8 +58,17 @@ _TEXTS: Final = frozenset(("comment", "transient_lastddltime"))
 
 
 def is_relative(location: str) -> bool:
-    """Returns whether a location is a path below its base: without scheme, `..`, and leading `/`, `~` or `%`."""
-    return ":" not in location and not location.startswith(("/", "~", "%")) and ".." not in location.split("/")
+    """Returns whether a location is a path below its base: without scheme, `..`, variables, and leading `/`, `~` or
+    `%`."""
+    is_name = ":" not in location and not location.startswith(("/", "~", "%")) and not has_variable(location)
+    return is_name and ".." not in location.split("/")
+
+
+def has_variable(location: str) -> bool:
+    """Returns whether Hadoop's clients replace a part of a location: `${name}` becomes the value of a property of the
+    table, of a setting, or of an environment variable (Hadoop's Configuration), and so can be `../another directory`.
+    """
+    return "${" in location
 
 
 def named_locations(properties: Mapping[str, str | None]) -> Iterator[str]:

@@ -48,6 +48,7 @@ def start_context(conf: SparkConf) -> SparkContext:
     if conf.get(RESTRICTED) == "true":
         _load_known_formats_only(gateway)
         _reject_objects_of_clients(gateway)
+        _protect_system_properties(gateway)
     preparation = Thread(target=_prepare_classes, args=(gateway, conf), name="prepare", daemon=True)
     preparation.start()
     try:
@@ -80,6 +81,16 @@ def _reject_objects_of_clients(gateway: Any) -> None:
     """Sets the filter of serialized objects (ClientObjects.java). Java accepts it before it reads the first object."""
     filter_ = capabilities(gateway).singleton("core", "ClientObjects")
     java_class(gateway.jvm, "java.io.ObjectInputFilter$Config").setSerialFilterFactory(filter_)
+
+
+def _protect_system_properties(gateway: Any) -> None:
+    """Makes clients of JDBC unable to set system properties (SystemProperties.java), and Hadoop unable to replace
+    variables by system properties and by variables of the environment."""
+    system = java_class(gateway.jvm, "java.lang.System")
+    constructor = capabilities(gateway).constructor("core", "SystemProperties")
+    known = java_class(gateway.jvm, "java.util.List").of(system.getProperties()).toArray()
+    system.setProperties(constructor.newInstance(known))
+    java_class(gateway.jvm, "org.apache.hadoop.conf.Configuration").setRestrictSystemPropertiesDefault(True)  # noqa: FBT003
 
 
 def _prepare_classes(gateway: Any, conf: SparkConf) -> None:

@@ -318,7 +318,8 @@ def test_properties_give_no_access_to_the_data_of_others(
     relative = f"../{theirs}.db/t"  # to the working directory of a client
     encoded = f"{root.get_database(mine).locationUri}/%2E%2E/{theirs}.db/t"
     paths = (hidden, f"{hidden}/ds=1", hidden.removeprefix("file:"), f"file://localhost{hidden[5:]}/../t/x")
-    for value in (*paths, f" {hidden}", f'["{hidden}"]', relative, encoded):
+    variable = f"{root.get_database(mine).locationUri}/${{x}}"  # Hadoop replaces it by the table's property x
+    for value in (*paths, f" {hidden}", f'["{hidden}"]', relative, encoded, variable):
         assert denied in told(lambda: bob.create_table(with_property(table(mine, "a"), value)))  # noqa: B023
     bob.create_table(table(mine, "a", [("ds", "string")]))
     assert denied in told(lambda: bob.alter_table(mine, "a", with_property(bob.get_table(mine, "a"), hidden)))
@@ -334,7 +335,7 @@ def test_properties_give_no_access_to_the_data_of_others(
 
 
 def test_relative_locations_of_partitions_stay_in_their_table(client_of: Clients, homes: tuple[str, str]) -> None:
-    bob, (theirs, mine) = client_of("bob"), homes
+    root, bob, (theirs, mine) = client_of(ADMIN), client_of("bob"), homes
     bob.create_table(table(mine, "a", [("ds", "string")]))
     bob.add_partition(partition(mine, "a", ["1"]))
     own = bob.get_table(mine, "a").sd.location
@@ -344,7 +345,9 @@ def test_relative_locations_of_partitions_stay_in_their_table(client_of: Clients
         moved.sd.location = location
         return moved
 
-    for location in (f"../../{theirs}.db/t", f"x/../../../{theirs}.db/t/ds=1"):
+    other = table(mine, "b", sd=descriptor(f"{root.get_database(mine).locationUri}/${{x}}"))
+    assert "does not have [LOCATION] privilege" in told(lambda: bob.create_table(other))
+    for location in (f"../../{theirs}.db/t", f"x/../../../{theirs}.db/t/ds=1", "${x}", f"{own}/${{x}}"):
         shared = PartitionSpecWithSharedSD([PartitionWithoutSD(["2"], 0, 0, location, {})], descriptor(own))
         spec = PartitionSpec(mine, "a", own, sharedSDPartitionSpec=shared)
         for call in (

@@ -12,6 +12,7 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTableValuedFunction;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
@@ -69,6 +70,10 @@ public final class RestrictedDriver extends Rule {
       "spark.sql.defaultCatalog", "spark.hadoop.", "fs.", "hive.metastore.", "hive.exec.stagingdir",
       "mapreduce.outputcommitter", "mapred.output.committer");
 
+  /** Beginnings of names of Hadoop's settings. */
+  private static final List HADOOP = Arrays.asList(
+      "fs.", "dfs.", "ipc.", "io.", "hadoop.", "mapred.", "mapreduce.", "yarn.", "viewfs.");
+
   private final SparkSession session;
   private final boolean isOn;
 
@@ -100,20 +105,48 @@ public final class RestrictedDriver extends Rule {
     Map own = Scala.map(session.sessionState().conf().getAllConfs());
     for (Object entry : own.entrySet()) {
       String name = (String) ((Map.Entry) entry).getKey();
-      if (((String) ((Map.Entry) entry).getValue()).contains(VARIABLE) && !fixed.contains(name)) {
-        reject("a variable in the setting " + name);
+      String value = (String) ((Map.Entry) entry).getValue();
+      if (value.equals(fixed.get(name, null))) continue;
+      if (value.contains(VARIABLE)) reject("a variable in the setting " + name);
+      boolean isReserved = isOfHadoop(name);
+      for (Object prefix : SETTINGS) isReserved |= name.startsWith((String) prefix);
+      if (isReserved && !value.equals(session.sparkContext().hadoopConfiguration().get(name))) {
+        reject("the setting " + name);
       }
-      for (Object prefix : SETTINGS) {
-        if (!name.startsWith((String) prefix)) continue;
-        String value = (String) ((Map.Entry) entry).getValue();
-        String hadoop = session.sparkContext().hadoopConfiguration().get(name);
-        if (!value.equals(fixed.get(name, null)) && !value.equals(hadoop)) reject("the setting " + name);
-      }
+    }
+  }
+
+  /** Whether a name is a setting of Hadoop or its libraries that can load a class or lead to other files. */
+  private static boolean isOfHadoop(String name) {
+    if (name.startsWith("spark.")) return false;
+    for (Object prefix : HADOOP) if (name.startsWith((String) prefix)) return true;
+    return name.endsWith(".class") || name.endsWith(".impl");
+  }
+
+  /**
+   * Rejects properties of a table and options of a statement that Hadoop would use as settings: Spark and Hive copy them
+   * into its configuration, which replaces ${name} by any other setting, also by credentials.
+   */
+  private static void checkProperties(Object part) {
+    if (part instanceof Option && ((Option) part).isDefined()) checkProperties(((Option) part).get());
+    if (part instanceof HadoopFsRelation) checkProperties(((HadoopFsRelation) part).options());
+    if (part instanceof CatalogTable) {
+      checkProperties(((CatalogTable) part).properties());
+      checkProperties(((CatalogTable) part).storage().properties());
+    }
+    if (part instanceof scala.collection.Map) part = Scala.map((scala.collection.Map) part);
+    if (!(part instanceof Map)) return;
+    for (Object each : ((Map) part).entrySet()) {
+      Object name = ((Map.Entry) each).getKey(), value = ((Map.Entry) each).getValue();
+      if (!(name instanceof String && value instanceof String)) continue;
+      if (((String) value).contains(VARIABLE)) reject("a variable in the property " + name);
+      if (isOfHadoop((String) name)) reject("the property " + name);
     }
   }
 
   private void check(LogicalPlan plan) {
     String name = plan.getClass().getSimpleName();
+    for (int i = 0; i < plan.productArity(); i++) checkProperties(plan.productElement(i));
     if (FILES.contains(name)) rejectFiles();
     if (CODE.contains(name)) reject("code in Spark's JVM (" + name + ")");
     if (STREAMS.contains(name)) reject("a stream");
