@@ -34,13 +34,8 @@ from spark_client.serve import Servers, serve  # noqa: E402
 
 _REAPING = 10.0  # seconds
 _STOP = 15.0  # seconds; the gateway kills this process after 20
-# The gateway reads plans, so clients must not compress them. Hive would replace variables in the settings of a JDBC session.
-_SUBSTITUTION = "hive.variable.substitute"
-_RESTRICTED = "hive.conf.restricted.list"
+# The gateway reads plans, so clients must not compress them.
 _SETTINGS = {
-    f"spark.hadoop.{_SUBSTITUTION}": "false",
-    f"spark.hadoop.{_RESTRICTED}": f"{_SUBSTITUTION},{_RESTRICTED},hive.security.authenticator.manager,"
-    "hive.security.authorization.manager,hive.users.in.admin.role",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     sessions.RESTRICTED: "true",

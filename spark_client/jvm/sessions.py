@@ -24,6 +24,14 @@ RESTRICTED: Final = "spark.metastore.restricted"
 # The settings of file systems that hold credentials, such as fs.s3a.secret.key and fs.azure.account.key.….
 _SECRET = re.compile(r"spark\.hadoop\..*(secret|password|token|key|credential)", re.IGNORECASE)
 
+# Hive's sessions replace variables in the settings of clients. Only clients' settings can enable it.
+_SUBSTITUTION: Final = "hive.variable.substitute"
+_RESTRICTED_BY_HIVE: Final = (
+    "hive.security.authenticator.manager",
+    "hive.security.authorization.manager",
+    "hive.users.in.admin.role",
+)
+
 # Settings that name plug-in classes. Their code runs while a SparkContext starts.
 _CODE_AT_START = ("spark.plugins", "spark.extraListeners")
 
@@ -84,13 +92,15 @@ def _reject_objects_of_clients(gateway: Any) -> None:
 
 
 def _protect_system_properties(gateway: Any) -> None:
-    """Makes clients of JDBC unable to set system properties (SystemProperties.java), and Hadoop unable to replace
-    variables by system properties and by variables of the environment."""
+    """Makes clients of JDBC unable to set system properties (SystemProperties.java), and Hive and Hadoop unable to
+    replace variables by settings, by system properties and by variables of the environment."""
     system = java_class(gateway.jvm, "java.lang.System")
+    system.setProperty(_SUBSTITUTION, "false")
+    system.setProperty("hive.conf.restricted.list", ",".join((_SUBSTITUTION, *_RESTRICTED_BY_HIVE)))
     constructor = capabilities(gateway).constructor("core", "SystemProperties")
     known = java_class(gateway.jvm, "java.util.List").of(system.getProperties()).toArray()
     system.setProperties(constructor.newInstance(known))
-    java_class(gateway.jvm, "org.apache.hadoop.conf.Configuration").setRestrictSystemPropertiesDefault(True)  # noqa: FBT003
+    java_class(gateway.jvm, "org.apache.hadoop.conf.Configuration").setRestrictSystemPropertiesDefault(True)
 
 
 def _prepare_classes(gateway: Any, conf: SparkConf) -> None:

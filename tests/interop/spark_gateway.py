@@ -64,14 +64,20 @@ class Gateway:
         answers: list[Any] = json.loads(ran.stdout.splitlines()[-1])
         return answers
 
-    def beeline(self, user: str, password: str, *statements: str, options: str | None = None) -> str:
-        """Runs statements by JDBC. Returns what beeline prints. `options`: of the URL; None for those that fit."""
+    def beeline(
+        self, user: str, password: str, *statements: str, options: str | None = None, settings: Sequence[str] = ()
+    ) -> str:
+        """Runs statements by JDBC. Returns what beeline prints. `options`: of the URL; None for those that fit.
+        `settings`: of the session, NAME=VALUE.
+        """
         if options is None:
             options = f";ssl=true;sslTrustStore={self.trust};trustStorePassword=changeit" if self.trust else ""
         java = str(Path(os.environ["JAVA_HOME"]) / "bin/java") if "JAVA_HOME" in os.environ else "java"
         command = [java, "-cp", str(home(self.spark) / "jars" / "*"), "org.apache.hive.beeline.BeeLine"]
         command += ["--outputformat=tsv2", "--showHeader=false", "-n", user, "-p", password]
         command += ["-u", f"jdbc:hive2://localhost:{self.thrift}/{options}"]
+        for setting in settings:
+            command += ["--hiveconf", setting]
         for statement in statements:
             command += ["-e", statement]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -249,6 +249,29 @@ def test_jdbc_statements_run_as_the_user(any_gateway: Gateway) -> None:
 
 
 @pytest.mark.timeout(900)
+def test_variables_in_settings_and_properties_are_not_replaced(any_gateway: Gateway) -> None:
+    variable = "${env:AWS_SECRET_ACCESS_KEY}"
+    for settings in ([f"x={variable}"], ["hive.variable.substitute=true", f"x={variable}"]):
+        answer = any_gateway.beeline("bob", password_of("bob"), "SET x", settings=settings)
+        assert "Failed to open new session" in answer, answer
+        assert "xyzzy" not in answer, answer
+    bob = Credentials(user="bob", password=password_of("bob"))
+    for name, value in (
+        ("mapreduce.input.linerecordreader.line.maxlength", "${env.AWS_SECRET_ACCESS_KEY}"),
+        ("any", "${fs.s3a.secret.key}"),
+        ("fs.file.impl", "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"),
+    ):
+        with connect(f"thrift://localhost:{any_gateway.metastore.port}", credentials=bob) as client:
+            table = client.methods.get_table("bob", "by_jdbc")
+            table.tableName, table.sd.location, table.parameters = "variables", None, {name: value}
+            client.methods.create_table(table)
+            answer = any_gateway.beeline("bob", password_of("bob"), "SELECT * FROM bob.variables")
+            client.methods.drop_table("bob", "variables", True)
+        assert REJECTED in answer, answer
+        assert "xyzzy" not in answer, answer
+
+
+@pytest.mark.timeout(900)
 def test_everything_listens_on_loopback(any_gateway: Gateway) -> None:
     processes = psutil.Process(any_gateway.process.pid).children(recursive=True)
     assert len([process for process in processes if process.name() == "java"]) == 2

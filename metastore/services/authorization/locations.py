@@ -25,8 +25,9 @@ def check_locations(
 
     A caller may register a location below one on which LOCATION is granted, the locations of the table, of its
     partitions and in its properties, and a location below the database's that no other object uses. The owner of a
-    database may register any location below it. A location that is not absolute, or has a variable, requires LOCATION on
-    everything: each client decides where it leads. Nobody registers a location in the trash, where the data of all users is.
+    database may register any location below it. A location that is not absolute, or has a variable, requires LOCATION
+    on everything: each client decides where it leads. Nobody registers a location in the trash, where the data of all
+    users is.
 
     Raises PermissionDeniedError for a location that the caller may not register.
     """

@@ -118,7 +118,7 @@ public final class RestrictedDriver extends Rule {
 
   /** Whether a name is a setting of Hadoop or its libraries that can load a class or lead to other files. */
   private static boolean isOfHadoop(String name) {
-    if (name.startsWith("spark.")) return false;
+    if (name.startsWith("spark.") || name.startsWith("hive.server2.")) return false;
     for (Object prefix : HADOOP) if (name.startsWith((String) prefix)) return true;
     return name.endsWith(".class") || name.endsWith(".impl");
   }
@@ -135,7 +135,7 @@ public final class RestrictedDriver extends Rule {
       checkProperties(((CatalogTable) part).storage().properties());
     }
     if (part instanceof scala.collection.Map) part = Scala.map((scala.collection.Map) part);
-    if (!(part instanceof Map)) return;
+    if (!(part instanceof Map) || ((Map) part).containsValue(KEY)) return;
     for (Object each : ((Map) part).entrySet()) {
       Object name = ((Map.Entry) each).getKey(), value = ((Map.Entry) each).getValue();
       if (!(name instanceof String && value instanceof String)) continue;
