@@ -15,10 +15,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.fixtures.server import Server
 from tests.interop.hive.queries import JAVA, UNWANTED
+from tests.interop.hudi_suites.clusters import reachable_clusters
 from tests.interop.java import java_home
 from tests.interop.maven import class_path, fetched
 from tests.interop.suites import JUNIT, Outcome, junit_arguments, junit_outcomes, own_server, run_jvm, run_suites
@@ -30,10 +32,11 @@ SUITES = (
     "functional.TestHiveMetastoreBasedLockProvider",
     "replication.TestHiveSyncGlobalCommitTool",
 )
+REPLICATING = ("replication.TestHiveSyncGlobalCommitTool",)  # from one cluster to another
 TESTS = "hive-sync", "common", "hadoop-common", "io", "sync-common"
 HIVE, HADOOP = "2.3.10", "3.1.0"
 JETTY = "9.3.19.v20170502"  # of Hadoop
-OTHER_JETTIES = "jetty-all-7", "jetty-6.", "jetty-util-6."  # of Hive: HDFS does not start beside them
+UNSUITABLE = "jetty-all-7", "jetty-6.", "jetty-util-6.", "javax.ws.rs-api"  # of Hive: HDFS does not work beside them
 LIBRARIES = (
     *JUNIT,
     "org.apache.avro:avro:1.11.4",  # before those inside of Hive's jars
@@ -50,18 +53,21 @@ HERE = Path(__file__).parent
 
 
 def _outcomes(folder: Path, suites: Sequence[str]) -> Iterator[Outcome]:
-    """Runs each suite with its own database, server and virtual machine."""
+    """Runs each suite with its own servers, each on a database of its own, and its own virtual machine."""
     jars = _jars(folder)
     for suite in suites:
-        with own_server(folder / suite) as server:
-            _run(suite, jars, server, folder / suite)
+        with ExitStack() as stack:
+            addresses = stack.enter_context(reachable_clusters(folder / f"{suite}-clusters"))
+            names = (suite, f"{suite}-remote") if suite in REPLICATING else (suite,)
+            servers = [stack.enter_context(own_server(folder / name, "hdfs:/")) for name in names]
+            _run(suite, jars, servers, addresses, folder / suite)
             yield from junit_outcomes(suite, folder / suite / "report")
 
 
 def _jars(folder: Path) -> list[str]:
     """Returns the class path: our classes, Hudi's tests, Hudi, Hive, and the test libraries."""
     tests = [str(fetched(f"org.apache.hudi:hudi-{module}:{VERSION}", "-tests.jar")) for module in TESTS]
-    unwanted = UNWANTED, *OTHER_JETTIES
+    unwanted = UNWANTED, *UNSUITABLE
     libraries = [jar for jar in class_path(*LIBRARIES).split(os.pathsep) if not any(part in jar for part in unwanted)]
     classes = str(folder / "classes")
     javac = shutil.which("javac", path=str(java_home(17, 17) / "bin")) or "javac"
@@ -70,13 +76,14 @@ def _jars(folder: Path) -> list[str]:
     return [classes, *tests, *libraries]
 
 
-def _run(suite: str, jars: Sequence[str], server: Server, folder: Path) -> None:
+def _run(suite: str, jars: Sequence[str], servers: Sequence[Server], addresses: Path, folder: Path) -> None:
     (folder / "tmp").mkdir()
     properties = {
         "java.io.tmpdir": folder / "tmp",
         "java.system.class.loader": "OpenLoader",
-        "metastore.uri": server.uri,
-        "metastore.warehouse": server.warehouse,
+        "hdfs.addresses": addresses,
+        "metastore.uris": ",".join(server.uri for server in servers),
+        "metastore.warehouses": ",".join(str(server.warehouse) for server in servers),
     }
     command = [str(java_home(17, 17) / "bin" / "java"), "-Xmx2g", *JAVA]
     command += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
