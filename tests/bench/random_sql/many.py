@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tests.bench.random_sql.queries import random_query
+from tests.bench.random_sql.queries import all_rows, random_query
 from tests.bench.random_sql.run import Run
 from tests.bench.random_sql.tables import ID, Table
 from tests.bench.random_sql.texts import INT, TEXT, Column
@@ -47,7 +47,10 @@ def small_inserts(run: Run, count: int) -> None:
 
 
 def many_partitions(run: Run, partitions: int, files: int, queries: int) -> None:
-    """So many files in each partition, by two drivers at once, and random queries by all clients."""
+    """So many files in each partition, by two drivers at once, and random queries by all clients.
+
+    Then all partitions are overwritten, and the table is dropped and restored, with queries after each.
+    """
     table = Table("many", [ID, Column("s", TEXT)], [Column("p", INT), Column("q", TEXT)], "many")
     _must(run, CLASSIC, "CREATE TABLE many (id BIGINT, s STRING) PARTITIONED BY (p INT, q STRING) STORED AS PARQUET")
     for interface in (CLASSIC, OTHER):
@@ -68,9 +71,21 @@ def many_partitions(run: Run, partitions: int, files: int, queries: int) -> None
     run.figures.steps[f"{partitions} partitions × {files} files"] += 1
     run.told[table.name] = []
     run.tables.append(table)
+    _query(run, table, queries)
+    _must(run, CLASSIC, "INSERT OVERWRITE TABLE many SELECT id + 1, concat(s, '!'), p, q FROM many")
+    run.oracle.run(["UPDATE many SET id = id + 1, s = s || '!'"], table)
+    _query(run, table, queries)
+    _must(run, OTHER, "DROP TABLE many")
+    _must(run, CLASSIC, "UNDROP TABLE many")
+    run.figures.steps["overwrite, drop and undrop"] += 3
+    _query(run, table, queries)
+    run.tables.clear()
+
+
+def _query(run: Run, table: Table, queries: int) -> None:
+    run.check(table, all_rows(table))
     for _ in range(queries):
         run.check(table, random_query(run.chance, table, []))
-    run.tables.clear()
 
 
 def _must(run: Run, interface: str, sql: str) -> None:
