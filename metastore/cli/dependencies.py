@@ -11,7 +11,7 @@ from rich.console import Console
 from metastore.cli.client import connected
 from metastore.cli.dependency_formats import FORMATS, Query
 from metastore.cli.printing import print_table, printable
-from metastore.domain.names import fold
+from metastore.domain.names import fold_column
 from metastore.domain.partition_names import parse_name
 from metastore.errors import InvalidInputError, NotFoundError
 from thrift_idl.gen.metastore.ttypes import DependenciesRequest, DependencyDirection, WaitRequest
@@ -119,7 +119,7 @@ def _parse_target(client: Any, name: str) -> Target:
     if not keys:
         raise InvalidInputError(f"Table {database}.{table} is not partitioned.")
     pairs = parse_name(spec)
-    values = {fold(column): value for column, value in pairs}
+    values = {fold_column(column): value for column, value in pairs}
     columns = keys[: len(values)]
     if not values or set(columns) != values.keys():
         raise InvalidInputError(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from metastore.domain.names import fold
+from metastore.domain.names import fold_column
 
 # Hive, and Trino since 312: the bucket number is first and starts with 0, as in 000003_0 or 000003_0_copy_1.
 _NUMBER_FIRST: Final = re.compile(r"(0\d*)_\d+.*", re.DOTALL)
@@ -80,7 +80,7 @@ def bucketing_mismatch(table: str, of_table: Buckets, partition: str, of_partiti
     if not of_partition.count:
         return f"Hive table ({table}) is bucketed but partition ({partition}) is not bucketed"
     factor, rest = divmod(max(of_table.count, of_partition.count), min(of_table.count, of_partition.count))
-    columns = [[fold(column) for column in side.columns] for side in (of_table, of_partition)]
+    columns = [[fold_column(column) for column in side.columns] for side in (of_table, of_partition)]
     if columns[0] == columns[1] and not rest and not factor & (factor - 1):
         return None
     return (

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import dropwhile
 from typing import Final, NamedTuple
 
-from metastore.domain.names import fold
+from metastore.domain.names import fold_column
 
 _NO_NAMES: Final[frozenset[str]] = frozenset()
 
@@ -36,15 +36,15 @@ class ColumnScope(NamedTuple):
         `by_position`: engines find the columns in the files by their position. Then all columns after the first hidden
         one are hidden, too: engines that do not know a column show its values under the name of the next one.
         """
-        names = list(dict.fromkeys(map(fold, columns)))
-        scope = self._replace(keys=self.keys.union(map(fold, keys)), columns=self.columns.union(names) - {""})
+        names = list(dict.fromkeys(map(fold_column, columns)))
+        scope = self._replace(keys=self.keys.union(map(fold_column, keys)), columns=self.columns.union(names) - {""})
         if not by_position:
             return scope
         return scope._replace(denied=scope.denied.union(dropwhile(lambda name: not scope.hides(name), names)))
 
     def hides(self, column: str | None) -> bool:
         """Returns whether the caller may not see a column."""
-        name = fold(column)
+        name = fold_column(column)
         if name in self.keys:
             return False
         return name in self.denied or (self.only is not None and name not in self.only)

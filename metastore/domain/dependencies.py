@@ -12,7 +12,7 @@ from graphlib import TopologicalSorter
 from typing import NamedTuple
 
 from metastore.domain.keys import KeyKind, kind_of, sort_key
-from metastore.domain.names import fold
+from metastore.domain.names import fold_column
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from metastore.errors import InvalidObjectError
 
@@ -54,7 +54,7 @@ def inherit_keys(
         raise InvalidObjectError(f"{base} is not partitioned. {dependent} can depend only on a partitioned table")
     prefixes = (base_keys[:count] for count in range(1, len(base_keys) + 1))
     allowed = " or ".join(f"({', '.join(key.name for key in prefix)})" for prefix in prefixes)
-    names = [fold(name) for name, _ in keys]
+    names = [fold_column(name) for name, _ in keys]
     if not names or names != [key.name for key in base_keys[: len(names)]]:
         raise InvalidObjectError(
             f"{dependent} cannot be partitioned by ({', '.join(names)}): the partition columns of a dependent table "

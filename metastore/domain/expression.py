@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, TypeAlias
 
-from metastore.domain.names import fold
+from metastore.domain.names import fold_column
 from metastore.errors import InvalidInputError
 
 MAX_DEPTH = 60
@@ -290,7 +290,7 @@ def _push(node: PostfixNode, stack: list[Expression]) -> None:
 
 
 def _leaf(node: PostfixNode) -> Leaf:
-    column = fold(node.column)
+    column = fold_column(node.column)
     if not column:
         raise InvalidInputError(f"operator {node.op} needs a column")
     if node.op == _IS_NULL:

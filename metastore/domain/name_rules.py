@@ -10,7 +10,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
-from metastore.domain.names import DEFAULT_CATALOG, fold, is_object_name, split_database
+from metastore.domain.names import DEFAULT_CATALOG, fold_column, is_object_name, split_database
 from metastore.errors import InvalidInputError, InvalidObjectError
 
 DENY: Final = "DENY "
@@ -71,7 +71,7 @@ def parse_pattern(scope: str) -> NamePattern:
     valid = all(is_object_name(part.replace(WILDCARD, "x")) for part in (catalog or DEFAULT_CATALOG, database, table))
     if not valid or (column and (wild or not column[0] or WILDCARD in column[0])):
         raise InvalidObjectError(f"{scope} is not a pattern of names. {_FORM}.")
-    return NamePattern(catalog or DEFAULT_CATALOG, database, table, fold(column[0]) if column else None)
+    return NamePattern(catalog or DEFAULT_CATALOG, database, table, fold_column(column[0]) if column else None)
 
 
 def stored_scope(pattern: NamePattern) -> str:

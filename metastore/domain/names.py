@@ -89,6 +89,14 @@ def fold(name: str | None) -> str:
     return "" if name is None else name.strip().lower()
 
 
+def fold_column(name: str | None) -> str:
+    """Returns the stored form of a column's name: in lower case. None becomes the empty name.
+
+    Blanks are part of it: Hive keeps them (ObjectStore.convertToMFieldSchemas), and Spark reads files by these names.
+    """
+    return "" if name is None else name.lower()
+
+
 def split_database(name: str | None) -> tuple[str | None, str | None]:
     """Returns (catalog, database), both folded, of a database argument or pattern (Hive's MetaStoreUtils.parseDbName).
 
@@ -145,7 +153,7 @@ def check_object_name(kind: str, name: str) -> None:
 
 def folded_column_names(names: Iterable[str | None]) -> list[str]:
     """Returns the names of a table's columns in lower case. Raises InvalidObjectError for a bad or duplicate name."""
-    folded = [fold(name) for name in names]
+    folded = [fold_column(name) for name in names]
     for name in folded:
         _check_column_name(name)
     if len(set(folded)) < len(folded):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from metastore import text_cache
-from metastore.domain.names import fold
+from metastore.domain.names import fold, fold_column
 from metastore.errors import InvalidInputError, InvalidObjectError
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -38,7 +38,7 @@ def unescape(text: str) -> str:
 
 @text_cache.cached(10_000)
 def _escaped_column(name: str) -> str:
-    return f"{escape(fold(name))}="
+    return f"{escape(fold_column(name))}="
 
 
 def value_path(columns: Sequence[str], values: Sequence[str | None]) -> str:
@@ -99,10 +99,10 @@ def values_of(columns: Sequence[str], name: str) -> list[str]:
 
 
 def _values_of(columns: Sequence[str], pairs: Mapping[str, str]) -> list[str]:
-    missing = next((column for column in columns if fold(column) not in pairs), None)
+    missing = next((column for column in columns if fold_column(column) not in pairs), None)
     if missing is not None:
         raise InvalidObjectError(f"incomplete partition name - missing {fold(missing)}")
-    return [pairs[fold(column)] for column in columns]
+    return [pairs[fold_column(column)] for column in columns]
 
 
 def canonical_name(columns: Sequence[str], name: str | None) -> str:
@@ -111,7 +111,7 @@ def canonical_name(columns: Sequence[str], name: str | None) -> str:
     Other texts are returned unchanged.
     """
     try:
-        pairs = {fold(column): value for column, value in parse_name(name or "")}
+        pairs = {fold_column(column): value for column, value in parse_name(name or "")}
         return partition_name(columns, _values_of(columns, pairs))
     except (InvalidInputError, InvalidObjectError):
         return name or ""

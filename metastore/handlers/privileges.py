@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from metastore.domain.names import fold_column
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import database_name, is_revocation
 from metastore.operations.answer_filters import privileges
@@ -110,5 +111,5 @@ def _object(ref: HiveObjectRef) -> ObjectName:
         None if ref.dbName is None else database.name,
         ref.objectName if ref.objectType == HiveObjectType.GLOBAL else folded(ref.objectName),
         tuple(ref.partValues or ()),
-        folded(ref.columnName),
+        None if ref.columnName is None else fold_column(ref.columnName),
     )

@@ -294,3 +294,15 @@ def test_columns_whose_names_differ_in_case_only_are_all_known(
         spark.conf.unset("spark.sql.caseSensitive")
     table = with_spark_schema(metastore.get_table("default", table_name))
     assert [column.name for column in table.columns] == ["a", "A"]
+
+
+@pytest.mark.parametrize("form", ["USING parquet", "USING orc", "STORED AS PARQUET"])
+def test_blanks_around_the_name_of_a_column_are_part_of_it(spark: SparkSession, table_name: str, form: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} {form} PARTITIONED BY (` k`) AS SELECT 1 AS a, 2 AS ` b `, 'x' AS ` k`")
+    spark.sql(f"INSERT INTO {table_name} PARTITION (` k` = 'y') SELECT 3, 4")
+    spark.sql(f"INSERT OVERWRITE {table_name} SELECT a, 5, ` k` FROM {table_name} WHERE ` k` = 'y'")
+    spark.sql(f"ALTER TABLE {table_name} ADD PARTITION (` k` = 'z')")
+    rows_now = spark.sql(f"SELECT a, ` b `, ` k` FROM {table_name} WHERE ` b ` > 1 ORDER BY a").collect()
+    assert [tuple(row) for row in rows_now] == [(1, 2, "x"), (3, 5, "y")]
+    partitions = [row[0] for row in spark.sql(f"SHOW PARTITIONS {table_name}").collect()]
+    assert partitions == [" k=x", " k=y", " k=z"]

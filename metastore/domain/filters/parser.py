@@ -13,7 +13,7 @@ from typing import TypeVar
 from metastore.domain.expression import And, Compare, Expression, In, Like, Not, Operator, Or, columns
 from metastore.domain.filters.lexer import Kind, Token, syntax_error, tokens_of
 from metastore.domain.keys import KeyKind, sort_key
-from metastore.domain.names import fold
+from metastore.domain.names import fold_column
 from metastore.errors import InvalidInputError
 
 _OPERATORS = {operator.value: operator for operator in Operator} | {
@@ -44,7 +44,7 @@ def parse_filter(text: str | None, *, fold_names: bool = True, keys: Iterable[st
     """
     if text is None or not text.strip():
         return None
-    parser = _Parser(tokens_of(text, keys), fold if fold_names else str)
+    parser = _Parser(tokens_of(text, keys), fold_column if fold_names else str)
     try:
         return parser.filter()
     except InvalidInputError as error:
@@ -53,7 +53,7 @@ def parse_filter(text: str | None, *, fold_names: bool = True, keys: Iterable[st
 
 def check_columns(expression: Expression, keys: Iterable[str]) -> None:
     """Raises InvalidInputError if the predicate has a column that is not one of the partition keys."""
-    unknown = columns(expression) - {fold(key) for key in keys}
+    unknown = columns(expression) - {fold_column(key) for key in keys}
     if unknown:
         raise InvalidInputError(f"Specified key <{min(unknown)}> is not a partitioning key for the table")
 

@@ -12,7 +12,7 @@ from metastore.domain.kryo.layouts import EXPRESSIONS, HADOOP
 from metastore.domain.kryo.layouts import FUNCTIONS as GENERIC
 from metastore.domain.kryo.objects import JavaObject
 from metastore.domain.kryo.values import IndeterminateError, fits
-from metastore.domain.names import fold
+from metastore.domain.names import fold_column
 
 _PLAIN = f"{HADOOP}hive.ql.udf.UDF"
 
@@ -28,7 +28,7 @@ def evaluated(node: Any, row: Mapping[str, TypedValue]) -> TypedValue:
         case "ConstantDesc":
             return constant_value(node)
         case "ColumnDesc":
-            name = fold(node.fields["column"] or "")
+            name = fold_column(node.fields["column"] or "")
             if name not in row:
                 raise IndeterminateError
             return row[name]

@@ -37,7 +37,7 @@ from metastore.domain.kryo.layouts import EXPRESSIONS, FUNCTIONS
 from metastore.domain.kryo.nodes import arguments_of, struct_constants, struct_of
 from metastore.domain.kryo.objects import JavaObject, expression_object
 from metastore.domain.kryo.values import HiveType, IndeterminateError, hive_type
-from metastore.domain.names import fold
+from metastore.domain.names import fold_column
 from metastore.domain.partition_names import DEFAULT_PARTITION
 
 # Maximum number of evaluated nodes, over all rows of partition values.
@@ -163,7 +163,7 @@ class _Translation:
         return None if self._columns(node) else _constant(node)
 
     def _column(self, node: JavaObject) -> Column | None:
-        name, kind = fold(node.fields["column"] or ""), node_type(node)
+        name, kind = fold_column(node.fields["column"] or ""), node_type(node)
         known = self._types.get(name)
         if known is None or kind is None or kind_of(known) is not kind_of(kind.name):
             return None
@@ -295,7 +295,7 @@ class _Translation:
         if not isinstance(node, JavaObject):
             return set()
         if node.name == f"{EXPRESSIONS}ColumnDesc":
-            return {fold(node.fields["column"] or "")}
+            return {fold_column(node.fields["column"] or "")}
         children = node.fields.get("children")
         return set().union(*map(self._columns, children)) if isinstance(children, list) else set()
 

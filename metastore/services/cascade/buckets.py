@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metastore.domain.buckets import buckets
-from metastore.domain.names import fold
+from metastore.domain.names import fold, fold_column
 from metastore.errors import InvalidOperationError
 from metastore.services.cascade.skew import OPERATION
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
@@ -37,7 +37,9 @@ def check_bucketing_columns(old: Table, new: Table) -> None:
     The hash of a value depends on its type, and nothing would distinguish old files from new ones. Lengths and
     precisions do not change the hash. Partitions with columns of their own keep their types.
     """
-    before, after = ({fold(c.name): fold(c.type).partition("(")[0] for c in table.sd.cols} for table in (old, new))
+    before, after = (
+        {fold_column(c.name): fold(c.type).partition("(")[0] for c in table.sd.cols} for table in (old, new)
+    )
     for name in sorted(_columns(old.sd) & _columns(new.sd) & before.keys() & after.keys()):
         if before[name] != after[name]:
             raise InvalidOperationError(
@@ -48,4 +50,4 @@ def check_bucketing_columns(old: Table, new: Table) -> None:
 
 
 def _columns(sd: StorageDescriptor) -> set[str]:
-    return {fold(name) for name in buckets(sd.bucketCols, sd.numBuckets).columns}
+    return {fold_column(name) for name in buckets(sd.bucketCols, sd.numBuckets).columns}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metastore.domain.names import fold
+from metastore.domain.names import fold, fold_column
 from metastore.errors import InvalidOperationError
 from metastore.services.files.moves import Move, relocate_skew
 from metastore.structs import shallow_copy
@@ -37,8 +37,10 @@ def keep_table_skew(old: Table, new: Table, context: Mapping[str, str]) -> None:
 
 def _check_columns(old: Table, new: Table) -> None:
     """Raises InvalidOperationError for the changes that Hive's AlterTableChangeColumnAnalyzer rejects."""
-    before, after = ({fold(column.name): fold(column.type) for column in table.sd.cols or []} for table in (old, new))
-    still = {fold(name) for name in new.sd.skewedInfo.skewedColNames or []} if new.sd.skewedInfo else set()
+    before, after = (
+        {fold_column(column.name): fold(column.type) for column in table.sd.cols or []} for table in (old, new)
+    )
+    still = {fold_column(name) for name in new.sd.skewedInfo.skewedColNames or []} if new.sd.skewedInfo else set()
     for name in old.sd.skewedInfo.skewedColNames:
         if name in still and name in before and after.get(name) != before[name]:
             change = f"its type {before[name]} would be {after[name]}" if name in after else "it would be dropped"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metastore.domain.names import TableName, fold
+from metastore.domain.names import TableName, fold_column
 from metastore.domain.partition_names import canonical_name
 from metastore.errors import NotFoundError
 from metastore.services.rules.lookup import get_table_ref, no_statistics, required
@@ -49,7 +49,7 @@ class ColumnStatisticsReadService(Service):
         for name, analyzed in by_name.items():
             for obj in analyzed.columns.decode():
                 groups.setdefault((obj.colName, obj.colType, kind_of(obj)), []).append((positions[name], obj))
-        count = len({fold(column) for column in columns})
+        count = len({fold_column(column) for column in columns})
         complete = sum(len(analyzed.columns) == count for analyzed in by_name.values())
         return AggrStats([combined(groups[key], len(canonical)) for key in sorted(groups)], complete)
 
@@ -70,7 +70,7 @@ class ColumnStatisticsReadService(Service):
 
 
 def _folded(columns: Sequence[str] | None) -> list[str] | None:
-    return None if columns is None else [fold(column) for column in columns]
+    return None if columns is None else [fold_column(column) for column in columns]
 
 
 def _canonical(table: TableRef, names: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from metastore.domain.column_statistics import is_accurate, with_accurate, without_accurate
-from metastore.domain.names import TableName, fold
+from metastore.domain.names import TableName, fold_column
 from metastore.domain.partition_names import canonical_name
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.cascade.freshness import keep_fresh
@@ -90,7 +90,7 @@ class ColumnStatisticsWriteService(ClockedService):
         `columns`, `engine`, `partitions`: None for all. Raises NotFoundError if the table or a partition does not
         exist, or the named columns have no statistics.
         """
-        columns = None if columns is None else [fold(column) for column in columns]
+        columns = None if columns is None else [fold_column(column) for column in columns]
         with self._store.transaction() as work:
             stored = get_table(work, table, lock="change")
             itself = of_table or not (stored.ref.keys or partitions)

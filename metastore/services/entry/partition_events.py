@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metastore.domain.names import TableName, fold
+from metastore.domain.names import TableName, fold_column
 from metastore.domain.partition_names import checked_name
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.rules.lookup import required
@@ -39,7 +39,7 @@ def _marked(
 
 
 def _name(table: TableRef, values: Mapping[str, str] | None) -> str:
-    by_column = {fold(column): value for column, value in (values or {}).items()}
+    by_column = {fold_column(column): value for column, value in (values or {}).items()}
     if len(by_column) != len(table.keys):
         raise InvalidInputError(
             f"Number of partition columns in table: {len(table.keys)} doesn't match with number of supplied partition "

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from metastore.context import decision
 from metastore.domain import table_events
-from metastore.domain.names import TableName, fold
+from metastore.domain.names import TableName, fold_column
 from metastore.encoding.redaction import redact
 from metastore.errors import InvalidInputError
 from metastore.services.cascade.dependencies import check_writable, columns_of
@@ -105,7 +105,7 @@ def _tables(work: UnitOfWork, source: TableName, target: TableName) -> tuple[Sto
 
 def _condition(table: StoredTable, values: Mapping[str, str]) -> Condition | None:
     """Returns the condition on the values of the first columns. Raises InvalidInputError if one is left out."""
-    by_column = {fold(column): value for column, value in values.items()}
+    by_column = {fold_column(column): value for column, value in values.items()}
     ordered = [by_column.get(name) or "" for name in table.ref.key_names]
     if "" in ordered and any(ordered[ordered.index("") :]):
         raise InvalidInputError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metastore.domain.expression import PostfixNode, from_postfix
-from metastore.domain.names import TableName, fold
+from metastore.domain.names import TableName, fold_column
 from metastore.encoding.binary import EncodedTexts
 from metastore.errors import InvalidInputError, NullArgumentError
 from metastore.services.rules.lookup import get_table_ref
@@ -61,6 +61,6 @@ class PartitionValueService(Service):
 
 def _position(table: TableRef, column: str) -> int:
     try:
-        return table.key_names.index(fold(column))
+        return table.key_names.index(fold_column(column))
     except ValueError:
         raise InvalidInputError(f"{column} is not a partition column of {table.name}") from None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from metastore.domain.buckets import buckets
 from metastore.domain.expression import Expression, PostfixNode, from_postfix
-from metastore.domain.names import TableName, fold
+from metastore.domain.names import TableName, fold_column
 from metastore.domain.skew import Skew, directories_to_read, pruned_prefixes
 from metastore.domain.skew_directories import default_directory
 from metastore.encoding.binary import encode_fields
@@ -162,9 +162,9 @@ def _buckets(table: Table) -> ScanBuckets | None:
     declared = buckets(table.sd.bucketCols, table.sd.numBuckets)
     if not declared.count:
         return None
-    columns = {fold(column.name): column for column in table.sd.cols}
+    columns = {fold_column(column.name): column for column in table.sd.cols}
     return ScanBuckets(
-        columns=[columns.get(fold(name), FieldSchema(name)) for name in declared.columns],
+        columns=[columns.get(fold_column(name), FieldSchema(name)) for name in declared.columns],
         count=declared.count,
         bucketingVersion=table.parameters.get("bucketing_version"),
     )

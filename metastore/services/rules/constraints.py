@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from metastore.domain.names import DEFAULT_CATALOG, TableName, fold, split_database, table_name
+from metastore.domain.names import DEFAULT_CATALOG, TableName, fold, fold_column, split_database, table_name
 from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.rules.events import constraint_events
 from metastore.services.rules.foreign_keys import check_referenced
@@ -90,7 +90,7 @@ def _check_name(name: str, taken: set[str]) -> None:
 
 
 def _check_column(named: NamedConstraint, columns: set[str], table: str) -> None:
-    column = fold(named.column)
+    column = fold_column(named.column)
     if not column and isinstance(named.constraint, SQLCheckConstraint):
         return
     if column not in columns:
@@ -115,7 +115,7 @@ def _with_parent(named: NamedConstraint, catalog: str, parents: Mapping[TableNam
     found = parents.get(name) if name.catalog == catalog else None
     parent = required(found, NotFoundError(f"Parent table not found: {name}"))
     field = named.kind.parent.column
-    column = fold(getattr(named.constraint, field))
+    column = fold_column(getattr(named.constraint, field))
     if column not in _columns(parent.encoded.decode()):
         raise InvalidObjectError(f"Constraint {named.name}: parent column '{column}' not found in {name}")
     setattr(named.constraint, field, column)

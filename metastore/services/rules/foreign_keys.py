@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from metastore.domain.names import fold
+from metastore.domain.names import fold, fold_column
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import InvalidInputError
 from metastore.storage.mapping.constraints import NamedConstraint
@@ -63,7 +63,7 @@ def _keys(work: UnitOfWork, parent: Table, new: Sequence[NamedConstraint]) -> se
     types, columns = _types(parent), defaultdict[str, list[str]](list)
     for key in [*(constraint for encoded in stored for constraint in encoded.decode()), *added]:
         name = f"pk {key.pk_name}" if isinstance(key, SQLPrimaryKey) else f"uk {key.uk_name}"
-        columns[name].append(fold(key.column_name))
+        columns[name].append(fold_column(key.column_name))
     return {tuple((name, types[name]) for name in names) for names in columns.values()}
 
 

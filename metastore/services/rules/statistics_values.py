@@ -13,7 +13,7 @@ from typing import Any
 from thrift.Thrift import TType
 
 from metastore.domain.column_statistics import greatest, least, total
-from metastore.domain.names import fold
+from metastore.domain.names import fold, fold_column
 from metastore.errors import InvalidObjectError
 from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsData, ColumnStatisticsObj, Date, Decimal, Timestamp
 
@@ -29,7 +29,7 @@ def complete_column(column: ColumnStatisticsObj) -> ColumnStatisticsObj:
     """Converts the name to lower case and sets missing counts to 0. Raises InvalidObjectError."""
     if column is None or column.statsData is None:
         raise InvalidObjectError("Column statistics must not be null")
-    column.colName, column.colType = fold(column.colName), fold(column.colType)
+    column.colName, column.colType = fold_column(column.colName), fold(column.colType)
     kind = kind_of(column)
     data = getattr(column.statsData, kind)
     for _, wire_type, name, *_ in filter(None, data.thrift_spec):

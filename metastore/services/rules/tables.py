@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from metastore.domain.names import DatabaseName, check_object_name, fold, folded_column_names
+from metastore.domain.names import DatabaseName, check_object_name, fold, fold_column, folded_column_names
 from metastore.domain.skew import Skew, check_skew
 from metastore.domain.skew_limit import check_count
 from metastore.domain.skew_values import distinct_values, typed_locations
@@ -106,10 +106,10 @@ def check_descriptor(sd: StorageDescriptor, keys: list[str], owner: str) -> None
     The names must match the columns: Hive's client cannot alter a table CLUSTERED BY (B) that has a column b.
     """
     info = sd.skewedInfo
-    info.skewedColNames = [fold(name) for name in info.skewedColNames]
-    sd.bucketCols = [fold(name) for name in sd.bucketCols or ()]
+    info.skewedColNames = [fold_column(name) for name in info.skewedColNames]
+    sd.bucketCols = [fold_column(name) for name in sd.bucketCols or ()]
     for order in sd.sortCols or ():
-        order.col = fold(order.col)
+        order.col = fold_column(order.col)
     skew = Skew(tuple(info.skewedColNames), tuple(tuple(value) for value in info.skewedColValues))
     check_skew([column.name for column in sd.cols], keys, skew, table=owner)
     if sd.storedAsSubDirectories and skew.columns and sd.bucketCols:

@@ -45,6 +45,7 @@ LIBRARIES = (
     *(f"org.eclipse.jetty:jetty-{name}:{JETTY}" for name in ("server", "http", "io", "servlet", "security", "util")),
     *(f"org.apache.hive:hive-{name}:{HIVE}" for name in ("exec", "service", "jdbc", "metastore")),
     *(f"org.apache.hadoop:hadoop-{name}:{HADOOP}" for name in ("client", "minicluster", "auth", "common", "hdfs")),
+    "org.apache.zookeeper:zookeeper:3.4.14",  # the tests call a method that Hive's version does not have
     "com.esotericsoftware:kryo-shaded:4.0.2",  # of Spark
     "org.mockito:mockito-junit-jupiter:3.12.4",
 )

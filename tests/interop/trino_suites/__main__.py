@@ -27,6 +27,7 @@ from tests.interop.java import java_home
 from tests.interop.maven import class_path, fetched
 from tests.interop.suites import JUNIT, Outcome, junit_arguments, junit_outcomes, own_server, run_jvm, run_suites
 from tests.interop.trino import JVM, LEAST_JAVA, MOST_JAVA, VERSION, unpacked
+from tests.interop.trino_suites.own_roles import with_own_roles
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 from thrift_idl.gen.hive_metastore.ttypes import PrincipalType
 
@@ -58,6 +59,7 @@ LIBRARIES = (
     "io.trino.hive:hive-apache:3.1.2-23",
     "org.assertj:assertj-core:3.27.3",
 )
+ROLES = "TestHiveRoles"  # it drops all roles after each test
 ADMINISTRATORS = "admin", "hive", "hdfs"  # of a metastore in files
 ZONE = "America/Bahia_Banderas"  # of Trino's tests
 HERE = Path(__file__).parent
@@ -70,7 +72,8 @@ def _outcomes(folder: Path, suites: Sequence[str]) -> Iterator[Outcome]:
         for suite in suites:
             with own_server(folder / suite, "s3:/") as server:
                 _grant_administrators(server)
-                _run(suite, jars, server, s3, folder / suite)
+                uri = with_own_roles(server) if suite == ROLES else server.uri
+                _run(suite, jars, uri, s3, folder / suite)
                 yield from junit_outcomes(suite, folder / suite / "report")
 
 
@@ -116,9 +119,9 @@ def _jars(folder: Path) -> list[str]:
     return [classes, *tests, *libraries]
 
 
-def _run(suite: str, jars: Sequence[str], server: Server, s3: str, folder: Path) -> None:
+def _run(suite: str, jars: Sequence[str], uri: str, s3: str, folder: Path) -> None:
     command = [str(java_home(LEAST_JAVA, MOST_JAVA) / "bin" / "java"), *JVM, "-Xmx3g", f"-Duser.timezone={ZONE}"]
-    command += [f"-Dmetastore.uri={server.uri}", f"-Ds3.uri={s3}", "-cp", os.pathsep.join(jars)]
+    command += [f"-Dmetastore.uri={uri}", f"-Ds3.uri={s3}", "-cp", os.pathsep.join(jars)]
     run_jvm(suite, [*command, *junit_arguments(PACKAGE + suite, folder / "report")], folder, {})
 
 
