@@ -186,7 +186,7 @@ def test_postfix_leaves(node: Node, expected: Constant) -> None:
         ([Node(6)], "it needs 1 operands, but there are 0"),
         ([Node(1), Node(1)], "2 predicates without an operator"),
         ([Node(7, None, ["1"])], "operator 7 needs a column"),
-        ([Node(7, " ", ["1"])], "operator 7 needs a column"),
+        ([Node(7, "", ["1"])], "operator 7 needs a column"),
         ([Node(7, "x")], "operator 7 on x needs values"),
         ([Node(7, "x", [])], "takes one value, not 0"),
         ([Node(7, "x", ["1", "2"])], "takes one value, not 2"),

@@ -55,12 +55,12 @@ def test_the_error_of_a_long_object_name_names_the_limit() -> None:
         check_object_name("database", "x" * 129)
 
 
-@pytest.mark.parametrize("name", ["a", "größe", "a b", "a.b,c:d", "x" * 767, "`"])
+@pytest.mark.parametrize("name", ["a", "größe", "a b", "a.b,c:d", "x" * 767, "`", " "])
 def test_columns_may_be_named_anything(name: str) -> None:
-    assert folded_column_names([name, " B "]) == [name.lower(), "b"]
+    assert folded_column_names([name, " B "]) == [name.lower(), " b "]
 
 
-@pytest.mark.parametrize("name", [None, "", " ", "a\0b", "x" * 768, "B"])
+@pytest.mark.parametrize("name", [None, "", "a\0b", "x" * 768, "B"])
 def test_a_column_name_must_be_set_storable_and_unique(name: str | None) -> None:
     with pytest.raises(InvalidObjectError, match=r"[Cc]olumn name"):
         folded_column_names([name, "b"])
