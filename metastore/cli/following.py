@@ -36,7 +36,7 @@ def run_follow(settings: Settings, address: str, *, once: bool) -> None:
         with store.read() as work:
             find_import(work, safe_url(address))
         if once:
-            click.echo(catch_up(store, address), err=True)
+            click.echo(printable(catch_up(store, address)), err=True)
             return
         with opened_source(address):
             pass  # a wrong address or password is an error, not a temporary failure

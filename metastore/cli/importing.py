@@ -113,14 +113,14 @@ def _print_plan(plan: Plan, unready: str) -> None:
     print_table("What to know", ["class", "object", "what happens"], rows)
     if plan.collisions:
         text = ", ".join(map(str, plan.collisions))
-        click.echo(f"metastore: these databases exist on this server already: {text}", err=True)
+        click.echo(printable(f"metastore: these databases exist on this server already: {text}"), err=True)
     if unready:
-        click.echo(f"metastore: names were not compared with this server's: {unready}", err=True)
-    click.echo(
+        click.echo(printable(f"metastore: names were not compared with this server's: {unready}"), err=True)
+    summary = (
         f"{plan.address}: schema {plan.version}. Notification log: {plan.log}. An import takes about "
-        f"{max(1, round(plan.seconds))} s. Nothing was changed.",
-        err=True,
+        f"{max(1, round(plan.seconds))} s. Nothing was changed."
     )
+    click.echo(printable(summary), err=True)
 
 
 def run_import(
@@ -145,11 +145,11 @@ def run_import(
     print_table("Imported", ["objects", "number"], [[kind, f"{number}"] for kind, number in state.counts.items()])
     _print_findings(findings, 20)
     rest = f" It had {state.snapshots} runs." if state.snapshots > 1 else ""
-    click.echo(
+    summary = (
         f"{state.source}: copied in {report.seconds:.1f} s.{rest}{changes} Next: metastore import follow SOURCE, and "
-        f"metastore import verify SOURCE --uri thrift://THIS-SERVER:9083",
-        err=True,
+        f"metastore import verify SOURCE --uri thrift://THIS-SERVER:9083"
     )
+    click.echo(printable(summary), err=True)
 
 
 def _copied(copier: Copier) -> ImportState:

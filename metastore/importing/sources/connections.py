@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -236,7 +237,11 @@ class MySqlConnection(SourceConnection):
             ) from None
         parts = urlsplit(re.sub(r"^(mysql|mariadb)\+\w+:", r"\1:", self._url))
         try:
-            tls: dict[str, Any] = {"ssl": {}} if "ssl" in parse_qs(parts.query) else {}
+            query = parse_qs(parts.query)
+            authority = query.get("ssl_ca", [None])[0]
+            # Without a context, PyMySQL uses TLS only if the server, or somebody between, offers it.
+            is_tls = authority is not None or "ssl" in query
+            tls = {"ssl": ssl.create_default_context(cafile=authority)} if is_tls else {}
             link = pymysql.connect(
                 host=parts.hostname or "127.0.0.1",
                 port=parts.port or 3306,

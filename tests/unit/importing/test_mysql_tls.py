@@ -1,0 +1,40 @@
+"""TLS to a MySQL source that the address requires."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+
+import pytest
+
+from metastore.errors import UnavailableError
+from metastore.importing.sources.opening import open_source
+
+_TLS = 0x800  # CLIENT_SSL, a capability
+_CAPABILITIES = 0x001AF7FF & ~_TLS  # of a server, or of somebody who has removed it
+
+
+def greeting() -> bytes:
+    """Returns the first packet of a MySQL server (protocol 10) without TLS."""
+    low, high = _CAPABILITIES & 0xFFFF, _CAPABILITIES >> 16
+    body = b"\x0a8.0.36\0" + struct.pack("<I", 1) + b"12345678\0" + struct.pack("<HBHHB", low, 45, 2, high, 21)
+    body += bytes(10) + b"123456789012\0" + b"mysql_clear_password\0"
+    return struct.pack("<I", len(body)) + body  # the fourth byte of the length is the number of the packet
+
+
+def test_a_password_is_not_sent_without_tls() -> None:
+    received = []
+
+    def serve(listening: socket.socket) -> None:
+        with listening.accept()[0] as accepted:
+            accepted.sendall(greeting())
+            received.append(accepted.recv(1000))
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        serving = threading.Thread(target=serve, args=(listening,))
+        serving.start()
+        with pytest.raises(UnavailableError, match="SSL"):
+            open_source(f"mysql://user:secret@127.0.0.1:{listening.getsockname()[1]}/hive?ssl=true")
+        serving.join()
+    assert received == [b""]
