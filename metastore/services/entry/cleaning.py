@@ -90,10 +90,8 @@ class CleaningService(FileService):
         return entries
 
     def _scope(self, table: TableName) -> list[int] | None:
-        if not table.database:
-            if table.name:
-                raise InvalidInputError(f"Cannot clean table {table.name} without its database: name both")
-            return None
+        if table.name and not table.database:
+            raise InvalidInputError(f"Cannot clean table {table.name} without its database: name both")
         return alterable_ids(self._store, self._rights, table)
 
     def _ids(self, table_ids: list[int] | None) -> list[int]:

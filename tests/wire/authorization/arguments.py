@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from thrift.Thrift import TType
 
 from metastore.operations.method import Method
-from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, HiveObjectType
+from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, EnvironmentContext, FieldSchema, HiveObjectType
 
 _NUMBERS = (TType.BYTE, TType.I16, TType.I32, TType.I64)
 _DATABASES = ("db", "dbname", "database", "databasename", "olddbname", "dbnames", "dbpatterns")
@@ -18,7 +18,9 @@ _LOCATIONS = ("location", "locationuri", "managedlocationuri", "rootpath", "rela
 
 
 class Names(NamedTuple):
-    """The names in the arguments. `flag`: every boolean, and whether contexts ask for a cascade."""
+    """The names in the arguments. `flag`: every boolean except dryRun, and whether contexts ask for a cascade. With a
+    `location`, columns have different names, and views no sources, so that the server accepts tables and partitions.
+    """
 
     database: str
     table: str
@@ -61,8 +63,11 @@ def arguments_of(method: Method, names: Names) -> list[Any]:
 def _value(names: Names, method: str, kind: int, field: str, details: Any, depth: int = 0) -> Any:
     if kind == TType.STRUCT and details[0] is EnvironmentContext:
         return EnvironmentContext({"CASCADE": "true"}) if names.flag else None
+    if kind == TType.STRUCT and names.location and details[0] is FieldSchema:
+        return FieldSchema("ds" if field == "partitionKeys" else "a", "string", None)
     if kind == TType.STRUCT:
-        return None if depth > 6 else _struct(names, method, details[0], depth)
+        has_no_sources = names.location and details[0] is CreationMetadata
+        return None if depth > 6 or has_no_sources else _struct(names, method, details[0], depth)
     if kind == TType.STRING:
         return b"" if details == "BINARY" else names.text(method, field)
     if kind in (TType.LIST, TType.SET):
@@ -73,7 +78,7 @@ def _value(names: Names, method: str, kind: int, field: str, details: Any, depth
         return {"ds": names.value} if "part" in field.lower() else {}
     if kind in _NUMBERS:
         return HiveObjectType.TABLE if field == "objectType" else names.number
-    return None if kind == TType.DOUBLE else names.flag
+    return None if kind == TType.DOUBLE else names.flag and field != "dryRun"
 
 
 def _struct(names: Names, method: str, struct: Any, depth: int) -> Any:

@@ -72,12 +72,17 @@ class World(NamedTuple):
     decided_by: str
 
     def state(self) -> dict[str, Any]:
-        """Returns all rows and files of the withheld objects, and all rows that name their locations."""
+        """Returns all rows and files of the objects that the user may not change, and all rows that name withheld
+        locations.
+        """
         with self.application._store.read() as work:
             at = [f"%{location}%" for location in self.locations]
             rows = work.connection.execute(text(_STATE), {"ids": self.ids, "at": at}).all()
         files = self.application._warehouse.files
-        return {"rows": sorted(map(str, rows)), "files": [one.location for at in self.locations for one in files(at)]}
+        return {
+            "rows": sorted(map(str, rows)),
+            "files": [one.location for at in self.locations[:2] for one in files(at)],
+        }
 
 
 _BY_TABLE: Final = """column_statistics drops open_writes partitions partition_events skewed_locations table_constraints
@@ -192,7 +197,7 @@ def _shapes(world: World) -> Iterator[Names]:
         yield Names(HOME, "fresh", "boss", location=location)
     if world.decided_by == "rules for everybody":  # the other calls are as with the other rules
         return
-    for name in ("guarded", "zhidden", "zhidden_gone", ""):
+    for name in ("guarded", "zhidden", "zhidden_gone", "seen", ""):
         yield Names(HOME, name, "boss", flag=True)
     yield Names("", "", "boss", flag=True)
     yield Names("zhome", "zhidden", "boss", flag=True)
