@@ -141,11 +141,13 @@ def test_catalog_and_storage(capsys: Capture, start_metastore: Callable[..., Ser
         assert run(["check", "nope", "--uri", server.uri]) == 1
 
 
-def test_unknown_properties_with_a_location_are_findings(
+def test_locations_that_clients_may_read_elsewhere_are_findings(
     capsys: Capture, metastore_server: Server, metastore_client: Any
 ) -> None:
-    name = new_table(metastore_client, parameters={"custom.root": "s3a://bucket/x", "path": "s3a://bucket/y"})
+    properties = {"custom.root": "s3a://bucket/x", "path": "s3a://bucket/y", "avro.schema.url": "s3a://bucket/${z}"}
+    name = new_table(metastore_client, parameters=properties)
     status, lines, _ = check(capsys, metastore_server, name)
     assert status == 1
     assert "location in property custom.root, which authorization does not check" in lines
     assert "bucket/y" not in lines
+    assert "bucket/${z}\tlocation with a variable, for which clients read another directory" in lines

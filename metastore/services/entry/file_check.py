@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from metastore.domain.location_properties import unknown_locations
+from metastore.domain.location_properties import has_variable, named_locations, unknown_locations
 from metastore.domain.names import TableName
 from metastore.domain.skew_directories import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
@@ -32,6 +32,7 @@ MISSING, UNOWNED, REMAINS, UNFINISHED = (
     "unfinished",
 )
 UNKNOWN_PROPERTY = "location in property {}, which authorization does not check"
+VARIABLE = "location with a variable, for which clients read another directory"
 
 
 class FileCheckService(FileService):
@@ -58,10 +59,12 @@ class FileCheckService(FileService):
             problems += self._unfinished(repair)
             problems += self._remains()
         for stored in self._tables(ids):
-            walk = _Walk(self._warehouse, stored, self._locations(stored))
+            locations = self._locations(stored)
+            walk = _Walk(self._warehouse, stored, self._warehouse.roots.within(locations))
             looked += walk.looked
             problems += self._confirmed(walk, stored, repair=repair)
             problems += _unknown_locations(stored)
+            problems += _with_variables(stored, locations)
         for database, location in [] if name.name else self._databases(name, is_whole=ids is None):
             if not self._warehouse.roots.within([location]):
                 continue
@@ -95,19 +98,20 @@ class FileCheckService(FileService):
         return [(owner, location) for owner, location in located if location not in kept]
 
     def _locations(self, stored: StoredTable) -> list[str]:
-        """Returns the table's own locations in the catalog, within the roots; none of a view."""
+        """Returns the table's own locations in the catalog; none of a view, and no borrowed ones."""
         struct = stored.encoded.decode()
         if is_view(struct) or not struct.sd.location:
             return []
         with self._store.read() as work:
             locations = without_borrowed(work, [*locations_of(struct.sd), *work.partitions.locations(stored.ref)])
-        return self._warehouse.roots.within(dict.fromkeys(locations))
+        return list(dict.fromkeys(locations))
 
     def _confirmed(self, walk: _Walk, stored: StoredTable, *, repair: bool) -> list[FileProblem]:
         """Returns the problems that still exist: the table may have changed while its directories were listed."""
         with self._store.read() as work:
             tables = work.tables.find_ids([stored.ref.id])
-        now = {paths.canonical(location) for location in self._locations(tables[0])} if tables else set()
+        left = self._warehouse.roots.within(self._locations(tables[0])) if tables else []
+        now = {paths.canonical(location) for location in left}
         missing = self._still_missing([text for text in walk.missing if paths.canonical(text) in now])
         lost = [_problem(text, MISSING, walk.owner, repairable=False, repaired=False) for text in missing]
         return [*lost, *self._unowned(walk.owner, walk.unowned, repair)]
@@ -178,10 +182,22 @@ class FileCheckService(FileService):
 
 def _unknown_locations(stored: StoredTable) -> Iterator[FileProblem]:
     """Yields the properties of a table that name a location, but that are not in `domain.location_properties`."""
-    table = stored.encoded.decode()
-    for held in (table.parameters, table.sd.parameters, table.sd.serdeInfo.parameters if table.sd.serdeInfo else None):
-        for name, value in unknown_locations(held or {}):
+    for properties in _properties(stored):
+        for name, value in unknown_locations(properties):
             yield _problem(value, UNKNOWN_PROPERTY.format(name), str(stored.ref.name), repairable=False, repaired=False)
+
+
+def _with_variables(stored: StoredTable, locations: Sequence[str]) -> Iterator[FileProblem]:
+    """Yields the locations with variables, which need LOCATION on everything. They may be older than this rule."""
+    named = (location for properties in _properties(stored) for location in named_locations(properties))
+    for location in filter(has_variable, dict.fromkeys((*locations, *named))):
+        yield _problem(location, VARIABLE, str(stored.ref.name), repairable=False, repaired=False)
+
+
+def _properties(stored: StoredTable) -> list[dict[str, str]]:
+    table = stored.encoded.decode()
+    serde = table.sd.serdeInfo.parameters if table.sd.serdeInfo else None
+    return [properties for properties in (table.parameters, table.sd.parameters, serde) if properties]
 
 
 class _Walk:
