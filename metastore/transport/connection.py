@@ -196,7 +196,10 @@ class Connection:
             if self.timed or self._abort_reason:
                 self._log_closed("closed by the peer inside a message", logging.INFO)
             return State.CLOSED
-        return self._parse()
+        state = self._parse()
+        if received is None and self.handshake.buffered >= CHUNK and not self._memory.allows(CHUNK):
+            return State.AWAITING_MEMORY  # a protected frame is decoded when it is whole
+        return state
 
     def _continue_tls(self) -> State:
         self.handshake.continue_tls()
@@ -223,19 +226,17 @@ class Connection:
             return State.QUEUED  # an unframed small request is mostly complete: if not, decoding it finds out
         else:
             self._scanner = self._scanner or MessageScanner(wire.wire_format, reader, reader.start)
-            end = self._scanner.find()
-            if end is not None:
+            if (end := self._scanner.find()) is not None:
                 reader.set_end(end)
                 return self._arrived()
         reader.check_size()
         return State.RECEIVING if available < CHUNK or self._memory.allows(CHUNK) else State.AWAITING_MEMORY
 
     def _begin_thrift(self, wire_format: WireFormat) -> WireSession:
-        handshake = self.handshake
-        if handshake.refusal and not self._listener.full:
-            logger.warning("connection from %s is rejected: %s", self.peer, handshake.refusal)
+        if self.handshake.refusal and not self._listener.full:
+            logger.warning("connection from %s is rejected: %s", self.peer, self.handshake.refusal)
         self._wire = wire = open_wire_session(
-            wire_format, handshake, self._reader, self._options, self._open_session, self.peer
+            wire_format, self.handshake, self._reader, self._options, self._open_session, self.peer
         )
         return wire
 
@@ -249,6 +250,7 @@ class Connection:
         wire, reader = self._wire, self._reader
         if wire is None:
             self.handshake.authenticate()
+            self.estimate = CallEstimate()  # the first call begins to wait when it is queued itself
             return State.VERIFYING if self.handshake.login else self._parse()
         self.state = State.EXECUTING
         claim = reply_memory.set(self._claim)
@@ -363,11 +365,10 @@ class Connection:
             return True
         if self.handshake.requests:
             raise self.handshake.rejection("The request is incomplete, and there is no memory for the rest; try again")
-        if not wire.wire_format.framed:
-            end = MessageScanner(wire.wire_format, reader, reader.start).find()
-            if end is not None:
-                reader.set_end(end)
-                return True
+        wire_format = wire.wire_format
+        if not wire_format.framed and (end := MessageScanner(wire_format, reader, reader.start).find()) is not None:
+            reader.set_end(end)
+            return True
         return self._keep_head(wire)
 
     def _keep_head(self, wire: WireSession) -> bool:

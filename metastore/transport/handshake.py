@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import socket
 from concurrent.futures import Future
+from functools import partial
 from typing import Final
 
-from metastore.identity import CERTIFICATE, AuthenticationFailedError, Identity, Mechanism
+from metastore.identity import CERTIFICATE, AuthenticationFailedError, Identity
 from metastore.server_certificate import OFF, REQUIRED
 from metastore.transport import http, sasl
 from metastore.transport.buffers import MessageReader
@@ -109,7 +110,7 @@ class Handshake:
             if first[:2] == FIRST_BYTE + b"\x03" and self._tls is None:
                 raise ConnectionRejectedError("the client speaks TLS, which is off (METASTORE_TLS=off)", REFUSED)
             if sasl.begins(first):
-                self._exchange = SaslExchange(self._mechanism)
+                self._exchange = SaslExchange(partial(self._listener.mechanism, self._peer, encrypted=self.encrypted))
             elif http.begins(first):
                 self._begin_http()
             else:
@@ -213,18 +214,3 @@ class Handshake:
             certificate = self._tls.peer_certificate
             if certificate:
                 self.identity = listener.authenticator.certificate(certificate)
-
-    def _mechanism(self, name: str) -> Mechanism:
-        """Starts a SASL mechanism. Raises AuthenticationFailedError if it is not offered on this connection."""
-        listener, encrypted = self._listener, self.encrypted
-        if listener.full:
-            raise AuthenticationFailedError(listener.full)
-        if listener.tls == REQUIRED and not encrypted:
-            raise AuthenticationFailedError(listener.refusal(None, encrypted=False))
-        if listener.authenticator is None:
-            raise AuthenticationFailedError(
-                "This metastore requires no authentication (METASTORE_AUTHENTICATION=none): "
-                "set hive.metastore.sasl.enabled=false"
-            )
-        methods = listener.authentication
-        return listener.authenticator.mechanism(name, methods, encrypted=encrypted, peer=self._peer)

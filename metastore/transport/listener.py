@@ -87,3 +87,16 @@ class Listener:
             texts = " or ".join(_METHOD_TEXTS[method] for method in methods)
             return f"This metastore requires authentication (METASTORE_AUTHENTICATION={','.join(methods)}): use {texts}"
         return ""
+
+    def mechanism(self, peer: str, name: str, *, encrypted: bool) -> Mechanism:
+        """Starts a SASL mechanism. Raises AuthenticationFailedError if it is not offered on this connection."""
+        if self.full:
+            raise AuthenticationFailedError(self.full)
+        if self.tls == REQUIRED and not encrypted:
+            raise AuthenticationFailedError(self.refusal(None, encrypted=False))
+        if self.authenticator is None:
+            raise AuthenticationFailedError(
+                "This metastore requires no authentication (METASTORE_AUTHENTICATION=none): "
+                "set hive.metastore.sasl.enabled=false"
+            )
+        return self.authenticator.mechanism(name, self.authentication, encrypted=encrypted, peer=peer)

@@ -22,19 +22,13 @@ _Steps: TypeAlias = Generator[None, None, _T]
 
 
 class MessageScanner:
-    """Parses the structure of one message incrementally.
-
-    Thrift's C decoder skips structs that have arrived whole. If the bytes end inside a struct, its fields are parsed
-    here, by generators that wait for more bytes.
-    """
+    """Finds the end of one message incrementally."""
 
     def __init__(self, wire_format: WireFormat, reader: MessageReader, start: int) -> None:
         """`start`: position of the message in `reader.store`."""
         self._reader = reader
-        self._heads = _Compact(reader) if wire_format.compact else _Binary(reader)
-        self._skipper = wire_format.protocol(reader, 2**31 - 1, 2**31 - 1)
-        self._at = start  # where parsing continues
-        self._steps = self._message()
+        self._parser = _Parser(wire_format, reader, start)
+        self._steps = self._parser.message()  # the parser must not refer to it: a cycle would outlive the connection
 
     def find(self) -> int | None:
         """Returns the end of the message in the store, or None if the message is incomplete.
@@ -47,21 +41,36 @@ class MessageScanner:
             next(self._steps)
             return None
         except StopIteration:
-            return self._at
+            return self._parser.at
         finally:
             store.seek(position)
 
-    def _message(self) -> _Steps[None]:
+
+class _Parser:
+    """Parses the structure of one message. `at`: where parsing continues in the store; at last, the end of the message.
+
+    Thrift's C decoder skips structs that have arrived whole. If the bytes end inside a struct, its fields are parsed
+    here, by generators that wait for more bytes.
+    """
+
+    def __init__(self, wire_format: WireFormat, reader: MessageReader, start: int) -> None:
+        self.at = start
+        self._reader = reader
+        self._heads = _Compact(reader) if wire_format.compact else _Binary(reader)
+        self._skipper = wire_format.protocol(reader, 2**31 - 1, 2**31 - 1)
+
+    def message(self) -> _Steps[None]:
+        """Reads the whole message."""
         yield from self._read(self._skipper.readMessageBegin)
         yield from self._values(TType.STRUCT, 1, 0)
 
     def _read(self, read: Callable[[], _T]) -> _Steps[_T]:
         """Returns the result of `read` when the bytes that it reads have arrived."""
         while True:
-            self._reader.store.seek(self._at)
+            self._reader.store.seek(self.at)
             with suppress(IncompleteError):
                 result = read()
-                self._at = self._reader.store.tell()
+                self.at = self._reader.store.tell()
                 return result
             yield
 
@@ -71,8 +80,8 @@ class MessageScanner:
             raise too_deep()
         size = self._heads.sizes.get(kind)
         if size is not None:
-            self._at += count * size
-            while self._at > self._reader.size:
+            self.at += count * size
+            while self.at > self._reader.size:
                 yield
         elif kind == TType.STRUCT:
             while count := count - self._skip(count):
@@ -111,24 +120,24 @@ class MessageScanner:
     def _skip(self, count: int) -> int:
         """Skips up to `count` structs, or the rest of one. Returns how many of them have arrived whole."""
         skipped, store = 0, self._reader.store
-        store.seek(self._at)
+        store.seek(self.at)
         with suppress(IncompleteError):
-            while skipped < count and self._reader.size - self._at >= _MIN_SKIP:
+            while skipped < count and self._reader.size - self.at >= _MIN_SKIP:
                 self._skipper.skip(TType.STRUCT)
-                self._at = store.tell()
+                self.at = store.tell()
                 skipped += 1
         return skipped
 
     def _skip_texts(self, kind: int, count: int) -> int:
         """Skips up to `count` values that have their length in front. Returns how many of them have arrived."""
         skipped, store = 0, self._reader.store
-        store.seek(self._at)
+        store.seek(self.at)
         with suppress(IncompleteError):
             while skipped < count:
                 end = self._heads.length(kind) + store.tell()
                 if end > self._reader.size:
                     break
-                self._at = store.seek(end)
+                self.at = store.seek(end)
                 skipped += 1
         return skipped
 
