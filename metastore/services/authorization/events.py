@@ -8,13 +8,14 @@ from typing import Final
 from metastore.domain.events import FORMAT, EventFilter
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.encoding.redaction import may_hold_secrets, redacted_json
+from metastore.errors import InvalidInputError
 from metastore.services.authorization.authorization import Authorization
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
 
 HIDDEN: Final = "HIDDEN"
 """The type of an event whose object is hidden. Clients that follow the log skip types that they do not know."""
-_PAGE: Final = 100  # events that are read at once, so that small limits do not cost a statement for each hidden event
+_LARGEST_PAGE: Final = 10_000  # events that are read at once beyond the caller's limit
 
 
 def visible_events(
@@ -42,15 +43,25 @@ def visible_events(
 def _of_visible_objects(
     read: Callable[[int, int | None], list[NotificationEvent]], event_id: int, limit: int | None
 ) -> list[NotificationEvent]:
-    """Reads events of some types, without those of hidden objects: their place in the reply would tell their types."""
-    size = None if limit is None else max(limit, _PAGE)
+    """Reads events of some types, without those of hidden objects: their place in the reply would tell their types.
+
+    The page doubles while too few are visible, so that many hidden events cost few statements. It becomes the caller's
+    `limit` again if its events are too large for a reply.
+    """
+    size = limit
     kept: list[NotificationEvent] = []
     while True:
-        events = read(event_id, size)
+        try:
+            events = read(event_id, size)
+        except InvalidInputError:
+            if size == limit:
+                raise
+            size = limit
+            continue
         kept += [event for event in events if event.eventType != HIDDEN]
-        if limit is None or len(events) < max(limit, _PAGE) or len(kept) >= limit:
+        if limit is None or size is None or len(events) < size or len(kept) >= limit:
             return kept[:limit]
-        event_id = events[-1].eventId
+        event_id, size = events[-1].eventId, max(limit, min(2 * size, _LARGEST_PAGE))
 
 
 def visible_filter(rights: Authorization, wanted: EventFilter) -> EventFilter | None:
