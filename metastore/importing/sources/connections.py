@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.importing.sources.hive_schema import HiveSchema, hive_schema
@@ -237,11 +237,6 @@ class MySqlConnection(SourceConnection):
             ) from None
         parts = urlsplit(re.sub(r"^(mysql|mariadb)\+\w+:", r"\1:", self._url))
         try:
-            query = parse_qs(parts.query)
-            authority = query.get("ssl_ca", [None])[0]
-            # Without a context, PyMySQL uses TLS only if the server, or somebody between, offers it.
-            is_tls = authority is not None or "ssl" in query
-            tls = {"ssl": ssl.create_default_context(cafile=authority)} if is_tls else {}
             link = pymysql.connect(
                 host=parts.hostname or "127.0.0.1",
                 port=parts.port or 3306,
@@ -253,7 +248,7 @@ class MySqlConnection(SourceConnection):
                 read_timeout=_CONNECT_TIMEOUT,  # of the handshake, which `connect_timeout` does not cover
                 autocommit=True,
                 init_command="SET SESSION sql_mode = 'ANSI_QUOTES', group_concat_max_len = 1073741824",
-                **tls,
+                **_tls_options(self.address, parts.query),
             )
         except (pymysql.Error, OSError, ValueError) as error:
             raise UnavailableError(f"{self.address} cannot be read: {_line(error)}") from None
@@ -294,6 +289,20 @@ class MySqlConnection(SourceConnection):
         except (pymysql.Error, OSError) as error:
             trouble = "cannot be read" if _is_rejection(error) else "does not answer"
             raise UnavailableError(f"{self.address} {trouble}: {_line(error)}") from None
+
+
+def _tls_options(address: str, query: str) -> dict[str, ssl.SSLContext]:
+    """Returns the options of PyMySQL for the TLS parameters of an address. Raises ConfigurationError for other ones.
+
+    Without a context, PyMySQL uses TLS only if the server, or somebody between, offers it.
+    """
+    parameters = dict(parse_qsl(query, keep_blank_values=True))
+    unknown = [name for name in parameters if re.search("ssl|tls", name.lower()) and name not in ("ssl", "ssl_ca")]
+    if unknown:
+        raise ConfigurationError(f"{address}: unknown parameter {unknown[0]}; use ssl=true or ssl_ca=FILE for TLS")
+    if not parameters.keys() & {"ssl", "ssl_ca"}:
+        return {}
+    return {"ssl": ssl.create_default_context(cafile=parameters.get("ssl_ca"))}
 
 
 def connect(url: str) -> SourceConnection:

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from metastore.errors import UnavailableError
+from metastore.errors import ConfigurationError, UnavailableError
 from metastore.importing.sources.opening import open_source
 
 _TLS = 0x800  # CLIENT_SSL, a capability
@@ -23,7 +23,8 @@ def greeting() -> bytes:
     return struct.pack("<I", len(body)) + body  # the fourth byte of the length is the number of the packet
 
 
-def test_a_password_is_not_sent_without_tls() -> None:
+@pytest.mark.parametrize("parameters", ["ssl=true", "ssl", "ssl_ca="])
+def test_a_password_is_not_sent_without_tls(parameters: str) -> None:
     received = []
 
     def serve(listening: socket.socket) -> None:
@@ -35,6 +36,12 @@ def test_a_password_is_not_sent_without_tls() -> None:
         serving = threading.Thread(target=serve, args=(listening,))
         serving.start()
         with pytest.raises(UnavailableError, match="SSL"):
-            open_source(f"mysql://user:secret@127.0.0.1:{listening.getsockname()[1]}/hive?ssl=true")
+            open_source(f"mysql://user:secret@127.0.0.1:{listening.getsockname()[1]}/hive?{parameters}")
         serving.join()
     assert received == [b""]
+
+
+@pytest.mark.parametrize("parameter", ["sslmode=require", "useSSL=true", "ssl-mode=REQUIRED", "tls=true"])
+def test_a_parameter_for_tls_of_another_client_is_not_ignored(parameter: str) -> None:
+    with pytest.raises(ConfigurationError, match=parameter.partition("=")[0]):
+        open_source(f"mysql://user:secret@127.0.0.1:1/hive?{parameter}")
