@@ -13,7 +13,7 @@ from thrift.Thrift import TType
 from metastore.transport.buffers import IncompleteError, MessageReader
 from metastore.transport.wire_format import WireFormat, too_deep
 
-_MAX_DEPTH: Final = 128  # structs and containers inside each other; the C decoder allows 64
+_MAX_DEPTH: Final = 64  # structs and containers inside each other; the C decoder allows two fewer
 _MIN_SKIP: Final = 64  # bytes; for fewer, calling the C decoder is not worth it
 
 _T = TypeVar("_T")

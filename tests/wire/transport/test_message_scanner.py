@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -120,6 +121,36 @@ def test_a_depth_without_end_is_rejected() -> None:
     data = message(FORMATS[0], [])[:-1] + b"\x0c\x00\x01" * 1000
     with pytest.raises(TProtocolException, match="recursion depth"):
         MessageScanner(FORMATS[0], received(data), 0).find()
+
+
+def structs(depth: int) -> tuple[bytes, bytes]:
+    return b"\x0c\x00\x01" * depth, bytes(depth + 1)
+
+
+def lists(depth: int) -> tuple[bytes, bytes]:
+    return b"\x0f\x00\x01" + b"\x0f\x00\x00\x00\x01" * (depth - 1), b"\x08" + bytes(5)
+
+
+@pytest.mark.parametrize("levels", [structs, lists])
+def test_no_more_levels_are_kept_than_the_decoder_allows(
+    levels: Callable[[int], tuple[bytes, bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each level takes half a kilobyte until the rest of the message has arrived."""
+    head, deepest = message(FORMATS[0], [])[:-1], 62
+    begin, end = levels(deepest)
+    reader = received(begin + end)
+    FORMATS[0].protocol(reader, 2**30, 2**30).skip(TType.STRUCT)
+    assert not reader.unread, "the decoder allows it"
+    monkeypatch.setattr("metastore.transport.message_scanner._MIN_SKIP", 2**30)  # the decoder is not asked
+    whole, reader = head + begin + end, received(b"")
+    scanner = MessageScanner(FORMATS[0], reader, 0)
+    for size in range(1, len(whole)):
+        reader.reset(whole[:size])
+        assert scanner.find() is None
+    reader.reset(whole)
+    assert scanner.find() == len(whole)
+    with pytest.raises(TProtocolException, match="recursion depth"):
+        MessageScanner(FORMATS[0], received(head + levels(deepest + 4)[0]), 0).find()
 
 
 @pytest.mark.parametrize(("wire_format", "field"), [(FORMATS[0], b"\x01\x00\x01"), (FORMATS[2], b"\x1f")])
