@@ -155,7 +155,7 @@ _APPLY: Final[Mapping[Stage, Callable[[UnitOfWork, Target, Any], int]]] = {
     Stage.CONSTRAINTS: objects.constraints,
     Stage.INDEXES: objects.indexes,
     Stage.ROLES: objects.as_they_come(BulkObjects.insert_roles),
-    Stage.ROLE_GRANTS: objects.as_they_come(BulkObjects.insert_role_grants),
+    Stage.ROLE_GRANTS: objects.role_grants,
     Stage.PRIVILEGES: objects.privileges,
     Stage.MASTER_KEYS: objects.as_they_come(BulkObjects.insert_master_keys),
     Stage.TOKENS: objects.as_they_come(BulkObjects.insert_tokens),

@@ -25,9 +25,11 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     HiveObjectPrivilege,
     Index,
     NotificationEvent,
+    RolePrincipalGrant,
 )
 
 SKIPPED: Final = "owner that is not on this server"
+BEYOND: Final = "right beyond the import"
 EVENT_FORMAT: Final = "event in another format"
 
 
@@ -100,11 +102,32 @@ def as_they_come(insert: Callable[[BulkObjects, Sequence[Any]], None]) -> Callab
     return stored
 
 
+def role_grants(work: UnitOfWork, target: Target, batch: Sequence[RolePrincipalGrant]) -> int:
+    """Stores members of roles, except of roles with rights on databases that are not the source's."""
+    reaching = work.import_rights.reaching_roles(target.import_id) if batch else set()
+    for role in sorted({one.roleName for one in batch} & reaching):
+        detail = "it has rights on other databases of this server, so its members are not imported: add them here"
+        target.report(BEYOND, f"role {role}", detail)
+    kept = [one for one in batch if one.roleName not in reaching]
+    work.bulk_objects.insert_role_grants(kept)
+    return len(kept)
+
+
+def _within(work: UnitOfWork, target: Target, batch: Sequence[HiveObjectPrivilege]) -> list[HiveObjectPrivilege]:
+    """Leaves out privileges on everything if this server has databases that are not the source's."""
+    on_everything = [one for one in batch if not (one.hiveObject.dbName or one.hiveObject.objectName)]
+    if not on_everything or not work.import_rights.has_other_databases(target.import_id):
+        return list(batch)
+    detail = "they include other databases of this server, and are not imported: grant them here if you want"
+    target.report(BEYOND, "privileges on everything", detail)
+    return [one for one in batch if one.hiveObject.dbName or one.hiveObject.objectName]
+
+
 def privileges(work: UnitOfWork, target: Target, batch: Sequence[HiveObjectPrivilege]) -> int:
     """Stores privileges, with their grantors and times."""
     rows: list[dict[str, Any]] = []
     partitions: list[tuple[int, str] | None] = []
-    for one in batch:
+    for one in _within(work, target, batch):
         ref = one.hiveObject
         name = TableName(ref.catName or "", ref.dbName or "", ref.objectName or "")
         database = target.databases.get(name.parent) if ref.dbName else None

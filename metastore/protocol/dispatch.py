@@ -18,6 +18,7 @@ from metastore.errors import (
     ConnectionClosedError,
     ConnectionLostError,
     InvalidInputError,
+    InvalidOperationError,
     MetastoreError,
     NullArgumentError,
     UnavailableError,
@@ -137,8 +138,12 @@ class Dispatcher:
         if identity is None:
             return CallSession(self, client)
         client.user, client.authentication, client.real_user = identity.user, identity.method, identity.real_user
-        own = list(identity.groups)
-        return KnownSession(self, client, lambda user: [*dict.fromkeys([*self._groups_of(user), *own])])
+
+        def groups_of(user: str) -> list[str]:
+            own = identity.groups if user == identity.user else ()  # not of a user for whom a proxy user acts
+            return [*dict.fromkeys([*self._groups_of(user), *own])]
+
+        return KnownSession(self, client, groups_of)
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, peer: Caller, refusal: str | None = None) -> None:
         """Reads one message and writes its reply. With `refusal`, the call is not executed, and the reply is an error
@@ -245,16 +250,18 @@ class KnownSession(CallSession):
 
     def __init__(self, dispatcher: Dispatcher, caller: Caller, groups_of: Callable[[str], list[str]]) -> None:
         super().__init__(dispatcher, caller)
-        self._user = caller.user
         self._groups_of = groups_of
         self._looked_up = float("-inf")
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
-        """As CallSession. May wait for a directory service."""
+        """As CallSession. May wait for a directory service. Rejects the call if it has the user under another name."""
         now = time.monotonic()
-        if now - self._looked_up > _GROUPS_INTERVAL and self._caller.user == self._user:  # no proxy for another user
-            self._looked_up = now
-            self._caller.groups = self._groups_of(self._user or "")
+        if now - self._looked_up > _GROUPS_INTERVAL:
+            try:
+                self._caller.groups = self._groups_of(self._caller.user or "")
+                self._looked_up = now
+            except InvalidOperationError as error:
+                refusal = refusal or str(error)
         super().handle(iprot, oprot, refusal)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from metastore.errors import ConfigurationError, UnavailableError
+from metastore.errors import ConfigurationError, InvalidOperationError, UnavailableError
 from metastore.security.ldap import Directory
 from metastore.settings import Settings
 
@@ -29,7 +29,8 @@ class Groups:
     def __init__(self, settings: Settings, on_failure: Callable[[], object] = lambda: None) -> None:
         """`on_failure`: called for each look-up that fails. Raises ConfigurationError."""
         self._on_failure = on_failure
-        self._cache: dict[str, tuple[float, list[str]]] = {}
+        self._cache: dict[str, tuple[float, list[str] | str]] = {}
+        """By user: the time, and the groups or the text of an error."""
         self._look_up: Callable[[str], list[str]]
         if settings.group_mapping == "none":
             self._look_up = lambda _: []
@@ -41,8 +42,12 @@ class Groups:
             self._look_up = _GroupFile(Path(settings.group_mapping).expanduser()).groups_of
 
     def of(self, user: str) -> list[str]:
-        """Lists the names of the user's groups, cached for a minute. May block."""
+        """Lists the names of the user's groups, cached for a minute. May block.
+
+        Raises InvalidOperationError if the source has the user under another spelling.
+        """
         now = time.monotonic()
+        names: list[str] | str
         since, names = self._cache.get(user, (float("-inf"), []))
         if now - since > _CACHE_SECONDS:
             try:
@@ -52,9 +57,13 @@ class Groups:
                 self._on_failure()
                 names = []
                 now += _RETRY_SECONDS - _CACHE_SECONDS
+            except InvalidOperationError as error:
+                names = str(error)
             if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
             self._cache[user] = now, names
+        if isinstance(names, str):
+            raise InvalidOperationError(names)
         return list(names)
 
 

@@ -49,12 +49,12 @@ class JsonWebTokens:
                 leeway=_LEEWAY,
                 options={"require": ["exp", self._claim]},
             )
-        except self._jwt.PyJWTError as error:
+        except (self._jwt.PyJWTError, TypeError, ValueError) as error:  # TypeError: the key has another algorithm
             raise AuthenticationFailedError(
                 f"Authentication error: the JWT is not accepted: {_reason(error)}"
             ) from error
         user = claims[self._claim]
-        if not isinstance(user, str) or not user:
+        if not isinstance(user, str) or not _is_name(user):
             raise AuthenticationFailedError(f"Authentication error: the JWT's claim {self._claim} names no user")
         return Identity(user, JWT, expires_at=float(claims["exp"]) + _LEEWAY, groups=self._groups(claims))
 
@@ -67,7 +67,7 @@ class JsonWebTokens:
             for name in self._groups_claim.split("."):
                 value = value.get(name) if isinstance(value, dict) else None
         texts = value if isinstance(value, list) else [value]
-        return tuple(text for text in texts if isinstance(text, str) and text)
+        return tuple(text for text in texts if isinstance(text, str) and _is_name(text))
 
     def check(self, _user: str, password: str) -> Identity | None:
         """Verifies a token that is sent as a password. Returns None if the password is not a token."""
@@ -100,6 +100,13 @@ class JsonWebTokens:
 def is_token(password: str) -> bool:
     """Returns whether a password has the form of a JWT."""
     return password.count(".") == 2 and password.startswith("ey")
+
+
+def _is_name(text: str) -> bool:
+    """Returns whether a text can be the name of a user or group: control characters would change a log or a terminal,
+    and names that differ in outer blanks look the same.
+    """
+    return text.isprintable() and text == text.strip() != ""
 
 
 def _reason(error: Exception) -> str:

@@ -96,8 +96,7 @@ class _FetchedKeys:
     def _fetch(self) -> None:
         try:
             answer = json.loads(fetch(self._opener, self._request, timeout=_TIMEOUT, limit=_MAX_BYTES))
-            keys = self._jwt.PyJWKSet(answer["keys"]).keys
-            self._keys = [key for key in keys if key.public_key_use in ("sig", None) and key.key_id]
+            self._keys = [key for key in _signing(self._jwt.PyJWKSet(answer["keys"])) if key.key_id]
             self._fetched, self._has_failed = time.monotonic(), False
         except (*_ERRORS, self._jwt.PyJWTError) as error:
             self._has_failed = True
@@ -109,6 +108,11 @@ class _FetchedKeys:
 def _read_keys(jwt: Any, path: Path, _refresh: bool) -> list[Any]:
     """Reads the keys of a file."""
     try:
-        return list(jwt.PyJWKSet.from_json(path.read_text()).keys)
+        return _signing(jwt.PyJWKSet.from_json(path.read_text()))
     except (OSError, ValueError) as error:
         raise jwt.PyJWKClientConnectionError(f"{path} cannot be read as a key set: {error}") from error
+
+
+def _signing(key_set: Any) -> list[Any]:
+    """Returns the keys of a set that are not for encryption only."""
+    return [key for key in key_set.keys if key.public_key_use in ("sig", None)]

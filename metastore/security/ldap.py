@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from metastore.errors import ConfigurationError, UnavailableError
+from metastore.errors import ConfigurationError, InvalidOperationError, UnavailableError
 from metastore.identity import PASSWORD, AuthenticationUnavailableError, Identity
 from metastore.settings import Settings
 
@@ -26,6 +26,8 @@ _IGNORED: Final = re.compile(
 _DOTTED_I: Final = "i\u0307"
 _COMPARED: Final = re.compile(r"\(([\w.;-]+)=\{user\}\)")  # an attribute that a filter compares with the name
 _UNREADABLE: Final = (LookupError, TypeError, ValueError)  # ldap3 raises these for replies that are not LDAP
+_COMPLETE: Final = (0, 32)  # success, noSuchObject (RFC 4511)
+_SIZE_LIMIT_EXCEEDED: Final = 4
 FOUND_IN_LDAP: Final = "ldap"
 """`Identity.credential` of a user whose entry can be looked up again."""
 
@@ -90,14 +92,27 @@ class Directory:
             if self._settings.ldap_user_base:
                 return self._searched_dn(connection, user) is not None
             base = self._from_template(user)
-            connection.search(base, "(objectClass=*)", search_scope=self._ldap.BASE, attributes=["1.1"])
+            self._search(connection, base, "(objectClass=*)", search_scope=self._ldap.BASE, attributes=["1.1"])
             return bool(connection.entries)
 
     def groups(self, user: str) -> list[str]:
-        """Lists the names of the user's groups. Raises UnavailableError."""
+        """Lists the names of the user's groups.
+
+        Raises UnavailableError; InvalidOperationError for another spelling of a name that has groups: the user would
+        have the groups without the denies and quotas of the user.
+        """
         name = canonical_name(user)
         if not self._settings.ldap_group_base or not name:
             return []
+        groups = self._groups(name)
+        if groups and user != name:
+            raise InvalidOperationError(
+                f"User {user} is {name} in LDAP: log in under this name. METASTORE_KERBEROS_AUTH_TO_LOCAL makes names "
+                "of principals lower case with /L; engines have rules of their own"
+            )
+        return groups
+
+    def _groups(self, name: str) -> list[str]:
         with self._searching() as connection:
             dn = self._searched_dn(connection, name) if self._settings.ldap_user_base else self._from_template(name)
             if dn is None:
@@ -118,8 +133,15 @@ class Directory:
         """Returns the names of the groups that have this user or DN as a direct member, by the group's DN."""
         escape = self._ldap.utils.conv.escape_filter_chars
         wanted = self._settings.ldap_group_filter.replace("{user}", escape(user)).replace("{dn}", escape(dn))
-        connection.search(self._settings.ldap_group_base, wanted, attributes=["cn"])
+        self._search(connection, self._settings.ldap_group_base, wanted, attributes=["cn"])
         return {entry.entry_dn: [str(text) for text in entry.cn.values] for entry in connection.entries}
+
+    def _search(self, connection: Any, base: str, wanted: str, **options: Any) -> None:
+        """Searches. Raises UnavailableError if the result is not complete: denies of missing groups would not apply."""
+        connection.search(base, wanted, **options)
+        ended_by_limit = "size_limit" in options and connection.result["result"] == _SIZE_LIMIT_EXCEEDED
+        if connection.result["result"] not in _COMPLETE and not ended_by_limit:
+            raise UnavailableError(f"LDAP does not complete the search in {base}: {connection.result['description']}")
 
     def _dn(self, user: str) -> str | None:
         if not self._settings.ldap_user_base:
@@ -136,7 +158,7 @@ class Directory:
         escaped = self._ldap.utils.conv.escape_filter_chars(user)
         wanted = self._settings.ldap_user_filter.replace("{user}", escaped)
         compared = _COMPARED.findall(self._settings.ldap_user_filter)
-        connection.search(self._settings.ldap_user_base, wanted, attributes=compared or ["1.1"], size_limit=2)
+        self._search(connection, self._settings.ldap_user_base, wanted, attributes=compared or ["1.1"], size_limit=2)
         entries = list(connection.entries)
         if len(entries) > 1:
             log.warning("ldap_user_filter matches several entries of user %r: the user cannot log in", user)
@@ -174,7 +196,13 @@ class Directory:
     def _connection(self, name: str | None, password: str | None) -> Iterator[Any]:
         """Yields an open connection. Raises UnavailableError if the directory does not respond."""
         connection = self._ldap.Connection(
-            self._server, name, password, receive_timeout=_TIMEOUT, read_only=True, raise_exceptions=False
+            self._server,
+            name,
+            password,
+            receive_timeout=_TIMEOUT,
+            read_only=True,
+            raise_exceptions=False,
+            auto_referrals=False,  # they could lead passwords to any server, also without encryption
         )
         try:
             connection.open()

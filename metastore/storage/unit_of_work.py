@@ -20,6 +20,7 @@ from metastore.storage.importing.bulk_changes import BulkChanges
 from metastore.storage.importing.bulk_load import BulkLoad
 from metastore.storage.importing.bulk_objects import BulkObjects
 from metastore.storage.importing.following import Following
+from metastore.storage.importing.import_rights import ImportRights
 from metastore.storage.importing.imports import Imports
 from metastore.storage.pages.activity import Activity
 from metastore.storage.pages.partition_calendar import PartitionCalendar
@@ -116,6 +117,7 @@ class UnitOfWork(Session):
     file_operations = cached_property(FileOperations)
     following = cached_property(Following)
     functions = cached_property(Functions)
+    import_rights = cached_property(ImportRights)
     imports = cached_property(Imports)
     indexes = cached_property(Indexes)
     issued_tokens = cached_property(IssuedTokens)

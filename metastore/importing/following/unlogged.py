@@ -14,9 +14,11 @@ from typing import Any, Final
 
 from metastore.domain.names import DatabaseName
 from metastore.importing.applying import apply
+from metastore.importing.applying_objects import BEYOND
 from metastore.importing.sources.objects import BESIDE_TABLES, Selection, Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
+from metastore.storage.importing.imports import Finding
 from metastore.storage.unit_of_work import UnitOfWork
 
 _STAGES: Final = (*BESIDE_TABLES, Stage.MASTER_KEYS, Stage.TOKENS, Stage.TRANSACTIONS)
@@ -47,21 +49,33 @@ def store_unlogged(
     """Replaces the objects that a sweep has read, except kinds with the digests of `stored`."""
     target.load(work, names)
     ids = work.bulk_load.database_ids(names).values()
+    found: list[Finding] = []
     for stage, objects in sweep.objects.items():
         if stored.get(stage) != sweep.digests[stage]:
-            _clear(work, stage, names, ids, objects)
+            _clear(work, target, stage, names, ids, objects)
             apply(work, target, stage, objects)
+            found += [Finding(*one) for one in target.troubles if one.kind == BEYOND]
+    if found:
+        known = set(work.imports.findings(target.import_id))
+        work.imports.report(target.import_id, [one for one in found if one not in known])
 
 
 def _clear(
-    work: UnitOfWork, stage: Stage, names: Collection[DatabaseName], ids: Collection[int], objects: list[Any]
+    work: UnitOfWork,
+    target: Target,
+    stage: Stage,
+    names: Collection[DatabaseName],
+    ids: Collection[int],
+    objects: list[Any],
 ) -> None:
     """Deletes the existing objects of a kind, before the objects of the source replace them."""
     clears: Mapping[Stage, Callable[[], None]] = {
         Stage.FUNCTIONS: lambda: work.bulk_changes.delete_functions(ids),
         Stage.CONSTRAINTS: lambda: work.bulk_changes.delete_constraints(ids),
         Stage.INDEXES: lambda: work.bulk_changes.delete_indexes(ids),
-        Stage.ROLE_GRANTS: lambda: work.bulk_changes.delete_role_grants({one.roleName for one in objects}),
+        Stage.ROLE_GRANTS: lambda: work.bulk_changes.delete_role_grants(
+            {one.roleName for one in objects} - work.import_rights.reaching_roles(target.import_id)
+        ),
         Stage.PRIVILEGES: lambda: work.bulk_changes.delete_privileges(ids),
         Stage.TRANSACTIONS: lambda: work.bulk_changes.delete_imported_transactions(names),
     }

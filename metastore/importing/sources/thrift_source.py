@@ -138,7 +138,7 @@ class ThriftSource:
 
     def events(self, after: int, limit: int) -> list[NotificationEvent]:
         reply = self._calls.optional("get_next_notification", NotificationEventRequest(after, limit))
-        return list(reply.events) if reply else []
+        return [event for event in reply.events if event.eventId > after] if reply else []  # else readers never end
 
     def open_transactions(self) -> list[int] | None:
         reply = self._calls.optional("get_open_txns_info")

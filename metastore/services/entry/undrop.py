@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from metastore.domain import events, table_events
@@ -160,8 +160,12 @@ class UndropService(FileService):
         """Undoes the drop in the catalog and plans the moves of its files."""
         name = target.table
         live = work.tables.find(name, lock="change") if name.name else None
-        drop = _choose(work, target, live)
-        if grants is not None and not _may_undo(work, grants, drop, name):
+
+        def may_undo(drop: Drop) -> bool:
+            return grants is None or _may_undo(work, grants, drop, name)
+
+        drop = _choose(work, target, live, may_undo)
+        if not may_undo(drop):
             raise HiddenError(str(_nothing(target)))
         if not work.drops.lock(drop.id):
             raise _nothing(target)
@@ -294,7 +298,7 @@ class UndropService(FileService):
         """Returns the message for a partition whose name is taken, or None if no name is."""
         with self._store.read() as work:
             live = work.tables.find(target.table)
-            drop = _choose(work, target, live)
+            drop = _choose(work, target, live, lambda _: True)
             names = _matching_names(work, drop, target) if target.partition else None
             taken = work.drops.find_taken_name(drop.id, live.ref.id, names) if live else None
         if taken is None:
@@ -318,8 +322,10 @@ class UndropService(FileService):
             )
 
 
-def _choose(work: UnitOfWork, target: UndropTarget, live: StoredTable | None) -> Drop:
+def _choose(work: UnitOfWork, target: UndropTarget, live: StoredTable | None, may_undo: Callable[[Drop], bool]) -> Drop:
     """Returns the drop to undo: the newest, or the one with the number. `live`: the table of that name, if it exists.
+
+    The caller must check whether it `may_undo` the drop. Errors tell nothing of other drops.
 
     Raises NotFoundError, InvalidOperationError (the table was dropped together with another one).
     """
@@ -332,14 +338,14 @@ def _choose(work: UnitOfWork, target: UndropTarget, live: StoredTable | None) ->
     candidates = [drop for drop in drops if drop.table_id in (None, table_id)]
     if target.partition:
         candidates = [drop for drop in candidates if drop.table_id and _matching_names(work, drop, target)]
-        if not candidates and live is None and drops:
+        if not candidates and live is None and any(map(may_undo, drops)):
             raise NotFoundError(f"{name} is dropped: undrop the table first, then its partition")
     if target.number is not None:
         candidates = [drop for drop in candidates if drop.id == target.number]
     if not candidates:
         raise _nothing(target)
     drop = candidates[0]
-    if drop.kind == TABLE and drop.name != name.name:
+    if drop.kind == TABLE and drop.name != name.name and may_undo(drop):
         other = f"{drop.database}.{drop.name}"
         raise InvalidOperationError(f"{name} was dropped with {other}: undrop that", others=[other])
     return drop

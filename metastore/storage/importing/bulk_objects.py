@@ -12,6 +12,7 @@ from sqlalchemy import Table, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from metastore.domain.names import TableName
+from metastore.errors import InvalidObjectError
 from metastore.storage.mapping.constraints import NamedConstraint, constraint_row
 from metastore.storage.mapping.privileges import role_grant_row
 from metastore.storage.mapping.whole_objects import function_row, index_row, statistics_row
@@ -33,6 +34,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     RolePrincipalGrant,
 )
 
+_MOST: Final = 2**62
+"""Highest number of a source after which this server continues."""
 _STATISTICS: Final = 5_000  # rows of a statement
 _PUT_STATISTICS: Final = text("""
     INSERT INTO column_statistics (table_id, partition_id, engine, column_name, analyzed_at, encoded)
@@ -130,7 +133,12 @@ class BulkObjects(Repository):
         self._insert(delegation_tokens, [{"identifier": name, "token": token} for name, token in tokens])
 
     def raise_transaction_marks(self, last: int, marks: Mapping[TableName, int]) -> None:
-        """Makes transaction ids and write ids continue after these, or after the present ones if those are higher."""
+        """Makes transaction ids and write ids continue after these, or after the present ones if those are higher.
+
+        Raises InvalidObjectError if one of them leaves no numbers.
+        """
+        for number in (last, *marks.values()):
+            _check_number(number)
         counter = insert(transaction_counter).values(id=1, last=last)
         highest = func.greatest(transaction_counter.c.last, counter.excluded.last)
         self._connection.execute(counter.on_conflict_do_update(index_elements=["id"], set_={"last": highest}))
@@ -191,7 +199,11 @@ class BulkObjects(Repository):
         run(self._connection, _INSERT_EVENTS, **dict(zip(columns, array_literals(columns.values()), strict=True)))
 
     def raise_last_event(self, last: int) -> None:
-        """Makes event numbers continue after this one, or after the present one if that is higher."""
+        """Makes event numbers continue after this one, or after the present one if that is higher.
+
+        Raises InvalidObjectError if it leaves no numbers.
+        """
+        _check_number(last)
         self._connection.execute(
             text("UPDATE notification_sequence SET last_event_id = greatest(last_event_id, :last)"), {"last": last}
         )
@@ -200,3 +212,8 @@ class BulkObjects(Repository):
         for start in range(0, len(rows), _ROWS):
             some = list(rows[start : start + _ROWS])
             self._connection.execute(insert(table).values(some).on_conflict_do_nothing())
+
+
+def _check_number(number: int) -> None:
+    if number > _MOST:
+        raise InvalidObjectError(f"the source's number {number} would leave this server no numbers of its own")

@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 
 from metastore.importing.following import reading
 from metastore.importing.following.reading import EVENTS, LogReader, before_gap
+from metastore.importing.sources import thrift_source
 from metastore.importing.sources.source import LogState
-from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
+from metastore.importing.sources.thrift_source import ThriftSource
+from thrift_idl.gen.hive_metastore.ttypes import (
+    CurrentNotificationEventId,
+    NotificationEvent,
+    NotificationEventResponse,
+)
 
 
 class OldHive:
@@ -112,3 +118,17 @@ def test_a_late_event_is_returned_although_the_last_reading_was_long_ago(monkeyp
 def test_events_before_a_gap(position: int, numbers: list[int], kept: int) -> None:
     events: list[Any] = [NotificationEvent(number) for number in numbers]
     assert before_gap(position, events) == events[:kept]
+
+
+def test_a_source_that_repeats_an_event_forever_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {
+        "get_current_notificationEventId": CurrentNotificationEventId(5),
+        "get_next_notification": NotificationEventResponse([NotificationEvent(3, 0, "CREATE_TABLE", message="")]),
+    }
+    monkeypatch.setattr(
+        thrift_source, "ThriftCalls", lambda _: SimpleNamespace(optional=lambda name, *_: answers.get(name))
+    )
+    source = ThriftSource("thrift://host")
+    assert source.repeats_event_ids
+    assert source.log() == LogState(5, 3, 0, 5)
+    assert len(LogReader(source).read(0)) == 1

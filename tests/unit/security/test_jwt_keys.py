@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 import time
@@ -61,6 +62,33 @@ def test_groups_are_read_from_a_claim(
     claims = {"sub": "alice", "iss": "us", "aud": "metastore", "exp": time.time() + 600} | more
     tokens = JsonWebTokens(str(file), "us", "metastore", "sub", claim)
     assert tokens.identity(jwt.encode(claims, key, algorithm="EdDSA")).groups == groups
+
+
+@pytest.mark.parametrize("user", ["alice\n", " alice", "\x1b[2Jalice", "\ud800", " ", 7, None])
+def test_odd_names_are_no_users(tmp_path: Path, user: object) -> None:
+    key = ed25519.Ed25519PrivateKey.generate()
+    public = {**jwt.algorithms.OKPAlgorithm.to_jwk(key.public_key(), as_dict=True), "alg": "EdDSA"}
+    file = tmp_path / "keys"
+    file.write_text(json.dumps({"keys": [public]}))
+    claims = {"name": user, "iss": "us", "aud": "metastore", "exp": time.time() + 600}
+    with pytest.raises(AuthenticationFailedError, match="name"):
+        JsonWebTokens(str(file), "us", "metastore", "name").identity(jwt.encode(claims, key, algorithm="EdDSA"))
+
+
+def test_a_token_with_another_algorithm_than_its_key_and_a_key_for_encryption(tmp_path: Path) -> None:
+    key = ed25519.Ed25519PrivateKey.generate()
+    public = {**jwt.algorithms.OKPAlgorithm.to_jwk(key.public_key(), as_dict=True), "alg": "EdDSA"}
+    file = tmp_path / "keys"
+    file.write_text(json.dumps({"keys": [public | {"kid": "a"}, public | {"kid": "b", "use": "enc"}]}))
+    claims = {"sub": "alice", "iss": "us", "aud": "metastore", "exp": time.time() + 600}
+    tokens = JsonWebTokens(str(file), "us", "metastore", "sub")
+    signed = {name: jwt.encode(claims, key, algorithm="EdDSA", headers={"kid": name}) for name in "ab"}
+    assert tokens.identity(signed["a"]).user == "alice"
+    with pytest.raises(AuthenticationFailedError, match="no key set has its key"):
+        tokens.identity(signed["b"])
+    header = base64.urlsafe_b64encode(b'{"alg":"RS256","kid":"a"}').decode()
+    with pytest.raises(AuthenticationFailedError, match="malformed"):
+        tokens.identity(f"{header}.{signed['a'].partition('.')[2]}")
 
 
 class KeyServer(ThreadingHTTPServer):

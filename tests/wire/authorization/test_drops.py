@@ -12,6 +12,7 @@ from tests.wire.authorization.test_attacks import told
 from tests.wire.builders import columns, descriptor, partition, table, unique
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
+    EnvironmentContext,
     Function,
     GetAllWriteEventInfoRequest,
     GrantRevokePrivilegeRequest,
@@ -59,6 +60,15 @@ def test_only_the_dropping_user_and_the_owner_may_undrop(client_of: Clients) -> 
     missing = told(lambda: client_of("bob").undrop(UndropRequest(shared, "missing")))
     drop("gone", "alice")
     assert told(lambda: client_of("bob").undrop(UndropRequest(shared, "gone"))) == missing.replace("missing", "gone")
+    client_of("alice").create_table(table(shared, "base", [("ds", "string")]))
+    dependent = CreateDependentTableRequest(shared, "with", columns(("ds", "")), shared, "base")
+    client_of("alice").create_dependent_table(dependent)
+    cascade = EnvironmentContext({"CASCADE": "true"})
+    client_of("alice").drop_table_with_environment_context(shared, "base", True, cascade)
+    for name, part in (("gone", "ds=1"), ("with", None), ("with", "ds=1")):
+        as_missing = told(lambda: client_of("bob").undrop(UndropRequest(shared, "missing", partition=part)))  # noqa: B023
+        answer = told(lambda: client_of("bob").undrop(UndropRequest(shared, name, partition=part)))  # noqa: B023
+        assert answer == as_missing.replace("missing", name)
     grant(root, on_table(shared, "t0"), "INSERT", "bob")
     client_of("alice").add_partition(partition(shared, "t0", ["1"]))
     client_of("alice").drop_partition(shared, "t0", ["1"], True)

@@ -14,8 +14,9 @@ import pytest
 
 from metastore.cli.commands import run
 from metastore.domain.names import TableName
-from metastore.errors import ConflictError, UnavailableError
+from metastore.errors import ConflictError, InvalidObjectError, UnavailableError
 from metastore.importing import arriving
+from metastore.importing.applying_objects import BEYOND
 from metastore.importing.arriving import compared_by_follower
 from metastore.importing.following.follower import Follower, Step
 from metastore.importing.sources.opening import open_source
@@ -29,7 +30,18 @@ from tests.wire.builders import partition, table
 from tests.wire.importing.changing import CHANGES, UNLOGGED, altered, granted, statistics
 from tests.wire.importing.followers import Without, caught_up, follower
 from tests.wire.importing.moving import compare, opened
-from thrift_idl.gen.hive_metastore.ttypes import Database, InvalidOperationException, MetaException
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Database,
+    HiveObjectPrivilege,
+    HiveObjectRef,
+    HiveObjectType,
+    InvalidOperationException,
+    MetaException,
+    PrincipalType,
+    PrivilegeBag,
+    PrivilegeGrantInfo,
+    Role,
+)
 
 
 def test_each_change_arrives(source: Server, target: Server) -> None:
@@ -289,3 +301,54 @@ def test_a_follower_that_is_killed_in_a_batch_stores_nothing_of_it(
             assert (work.imports.all()[0].position == before) == (step == 0)
     caught_up(source, target)
     assert compare(source.uri, target.uri) == []
+
+
+def test_a_source_grants_nothing_on_other_databases(source: Server, target: Server) -> None:
+    """Also not by members of a role that has rights on them."""
+    on_own = HiveObjectPrivilege(
+        HiveObjectRef(HiveObjectType.DATABASE, "own"), "keepers", PrincipalType.ROLE, privilege("ALL"), "SQL"
+    )
+    everything = HiveObjectPrivilege(
+        HiveObjectRef(HiveObjectType.GLOBAL), "mallory", PrincipalType.USER, privilege("ALL"), "SQL"
+    )
+    with connected(source) as theirs, connected(target) as ours:
+        ours.create_database(Database("own"))
+        for client in (theirs, ours):
+            for role in ("keepers", "inner"):
+                client.create_role(Role(role, 0, "me"))
+        ours.grant_privileges(PrivilegeBag([on_own]))
+        ours.grant_role("keepers", "inner", PrincipalType.ROLE, "me", PrincipalType.USER, False)
+        ours.grant_role("keepers", "alice", PrincipalType.USER, "me", PrincipalType.USER, False)
+        theirs.grant_privileges(PrivilegeBag([everything]))
+        theirs.create_role(Role("harmless", 0, "me"))
+        for role in ("keepers", "harmless"):
+            theirs.grant_role(role, "mallory", PrincipalType.USER, "me", PrincipalType.USER, False)
+        theirs.grant_role("inner", "mallory", PrincipalType.USER, "me", PrincipalType.USER, False)
+        caught_up(source, target)
+        caught_up(source, target)
+        assert [role.roleName for role in ours.list_roles("mallory", PrincipalType.USER)] == ["harmless", "public"]
+        assert [role.roleName for role in ours.list_roles("alice", PrincipalType.USER)] == ["keepers", "public"]
+        assert ours.list_privileges("mallory", PrincipalType.USER, HiveObjectRef()) == []
+        with opened(target.database_url) as store, store.read() as work:
+            found = work.imports.findings(work.imports.all()[0].id)
+        beyond = [one.object for one in found if one.kind == BEYOND]
+        assert sorted(beyond) == ["privileges on everything", "role inner", "role keepers"]
+        ours.drop_database("own", True, True)
+        for role in ("keepers", "inner"):
+            ours.drop_role(role)
+        caught_up(source, target)
+    with opened(target.database_url) as store, store.read() as work:
+        assert not work.import_rights.has_other_databases(work.imports.all()[0].id)
+    assert compare(source.uri, target.uri) == []
+
+
+def test_a_source_cannot_use_up_the_numbers_of_this_server(target: Server) -> None:
+    with opened(target.database_url) as store, store.read() as work:
+        with pytest.raises(InvalidObjectError, match="no numbers"):
+            work.bulk_objects.raise_last_event(2**63 - 1)
+        with pytest.raises(InvalidObjectError, match="no numbers"):
+            work.bulk_objects.raise_transaction_marks(1, {TableName("hive", "sales", "plain"): 2**63 - 1})
+
+
+def privilege(name: str) -> PrivilegeGrantInfo:
+    return PrivilegeGrantInfo(name, 0, "me", PrincipalType.USER, False)

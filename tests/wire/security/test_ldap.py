@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from metastore.errors import ConfigurationError, UnavailableError
+from metastore.errors import ConfigurationError, InvalidOperationError, UnavailableError
 from metastore.identity import PASSWORD, AuthenticationFailedError, Identity
 from metastore.security.authenticator import SessionChecks
 from metastore.security.groups import Groups
@@ -107,7 +107,7 @@ def url(tmp_path_factory: pytest.TempPathFactory, host_pem: Pem, authority: Auth
         f'access to dn.subtree="ou=staff,{BASE}" by dn="cn=searcher,{BASE}" read by anonymous auth by * none',
         "access to * by * read",
     ]
-    lines = [*schemas, *modules, *tls, *backend, *access, f"pidfile {folder}/pid", ""]
+    lines = [*schemas, *modules, "referral ldap://localhost:1", *tls, *backend, *access, f"pidfile {folder}/pid", ""]
     (folder / "slapd.conf").write_text("\n".join(lines))
     tool = [SLAPD, "-T", "add", "-f", str(folder / "slapd.conf")]
     subprocess.run(tool, input=ENTRIES, text=True, check=True, capture_output=True)
@@ -148,7 +148,19 @@ def test_the_directory_verifies_the_password(url: str) -> None:
 @pytest.mark.parametrize("user", ["Alice", "ALICE", "ａｌｉｃｅ", "ＡLICE"])
 def test_each_spelling_is_the_same_user(url: str, user: str) -> None:
     assert directory(url).check(user, "wonderland") == Identity("alice", PASSWORD)
-    assert directory(url).groups(user) == ["analysts", "posix"]
+    with pytest.raises(InvalidOperationError, match="is alice in LDAP"):  # by Kerberos, for example
+        directory(url).groups(user)
+    groups = Groups(
+        Settings(
+            group_mapping="ldap",
+            ldap_url=url,
+            ldap_user_dn=f"uid={{user}},ou=people,{BASE}",
+            ldap_group_base=f"ou=groups,{BASE}",
+        )
+    )
+    for _ in range(2):
+        with pytest.raises(InvalidOperationError, match="is alice in LDAP"):
+            groups.of(user)
 
 
 @pytest.mark.parametrize(
@@ -205,6 +217,12 @@ def test_groups(url: str) -> None:
     assert directory(url).groups("alice") == ["analysts", "posix"]
     assert directory(url).groups("carol") == []
     assert directory(url).groups("*)(objectClass=*") == []
+
+
+def test_a_search_that_is_referred_to_another_server_is_not_complete(url: str) -> None:
+    """Nothing follows the referral: the other server would get a password, perhaps without encryption."""
+    with pytest.raises(UnavailableError, match="does not complete the search in ou=groups,dc=other: referral"):
+        directory(url, group_base="ou=groups,dc=other").groups("alice")
 
 
 def test_a_directory_that_does_not_answer_is_reported() -> None:
