@@ -19,13 +19,14 @@ from metastore.cli.import_report import as_dicts, reporting
 from metastore.cli.printing import print_table, printable
 from metastore.errors import ConfigurationError, ConflictError, InvalidOperationError, UnavailableError
 from metastore.importing.arriving import compared_by_follower, is_followed
-from metastore.importing.copying import Copier, Request, check_not_returning, existing_of, find_import, name_of
+from metastore.importing.copying import Copier, Request, check_not_returning, find_import, name_of
 from metastore.importing.following.follower import Follower
 from metastore.importing.following.replaying import drop_database
 from metastore.importing.planning import Plan, make_plan
 from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
+from metastore.importing.target import existing_of
 from metastore.settings import Settings, safe_url
 from metastore.storage.importing.imports import BORROWED, COPIED, COPYING, Finding, ImportState
 from metastore.storage.postgres.engine import make_engine

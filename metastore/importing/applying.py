@@ -7,10 +7,12 @@ from typing import Any, Final, NamedTuple
 
 from metastore.domain.names import DatabaseName, TableName, is_object_name
 from metastore.domain.partition_names import value_paths
+from metastore.errors import AlreadyExistsError
 from metastore.importing import applying_objects as objects
 from metastore.importing.sources.objects import SourcePartition, Stage, Trouble
-from metastore.importing.target import Locations, Target
+from metastore.importing.target import Locations, Target, existing_of
 from metastore.storage.importing.bulk_objects import BulkObjects
+from metastore.storage.importing.imports import BORROWED
 from metastore.storage.importing.partition_texts import NewPartition, PartitionTexts, partition_texts
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, Table
@@ -63,6 +65,10 @@ def _catalogs(work: UnitOfWork, _: Target, catalogs: Sequence[Catalog]) -> int:
 
 def _databases(work: UnitOfWork, target: Target, databases: Sequence[Database]) -> int:
     names = [DatabaseName(database.catalogName, database.name) for database in databases]
+    borrowed = {name for name, state in work.imports.databases(target.import_id).items() if state == BORROWED}
+    if existing := existing_of(work, set(names) - borrowed):
+        # The source named others when the import began.
+        raise AlreadyExistsError(f"{', '.join(sorted(map(str, existing)))} exists on this server: it was not replaced")
     for database in databases:  # sources before Hive 3 and a new server have no catalogs
         home = Catalog(database.catalogName, "Default catalog for Hive", database.locationUri, 0, {})
         work.catalogs.insert(home, if_not_exists=True)

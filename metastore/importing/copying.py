@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,13 +24,12 @@ from metastore.importing.rewriting import Rewriting
 from metastore.importing.settling import LAST, settle
 from metastore.importing.sources.objects import BESIDE_TABLES, Batch, Selection, Stage, Trouble
 from metastore.importing.sources.source import Source
-from metastore.importing.target import Target
+from metastore.importing.target import Target, existing_of
 from metastore.storage.importing.imports import COPIED, COPYING, RETURNING, SWITCHED, Finding, ImportState
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
 SWITCHED_DATABASE: Final = "switched database"
-DEFAULT_DATABASE: Final = DatabaseName(DEFAULT_CATALOG, "default")
 _DIGESTED: Final = (Stage.DATABASES, Stage.TABLES, Stage.PARTITIONS, *BESIDE_TABLES)
 """Stages whose objects have a digest. Column statistics have none: it would cost more than their copy."""
 _SHOWN: Final = 1_000
@@ -251,14 +250,6 @@ def only_import(store: Store) -> Iterator[None]:
             yield
         finally:
             work.following.unlock_imports()
-
-
-def existing_of(work: UnitOfWork, names: Iterable[DatabaseName]) -> set[DatabaseName]:
-    """Returns the databases that exist here, without an empty `default`: imports replace it."""
-    existing = set(work.bulk_load.database_ids(names))
-    if DEFAULT_DATABASE in existing and DEFAULT_DATABASE not in work.bulk_load.occupied([DEFAULT_DATABASE]):
-        existing.discard(DEFAULT_DATABASE)
-    return existing
 
 
 def check_free(work: UnitOfWork, names: set[DatabaseName]) -> None:

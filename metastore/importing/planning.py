@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from metastore.domain.names import DatabaseName
-from metastore.importing.copying import existing_of
 from metastore.importing.digests import Digests
 from metastore.importing.sources.objects import Selection, Stage
 from metastore.importing.sources.source import LogState, Source, Survey
+from metastore.importing.target import existing_of
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import schemes
 from metastore.warehouse.roots import Roots

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.importing.rewriting import Rewriting
@@ -13,6 +13,7 @@ from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
+DEFAULT_DATABASE: Final = DatabaseName(DEFAULT_CATALOG, "default")
 Locations: TypeAlias = list[tuple[DatabaseName, str]]
 
 
@@ -78,3 +79,11 @@ class Target:
     def _borrow(self, work: UnitOfWork, locations: Locations, own: Collection[str] = ()) -> None:
         usable = [(name, paths.canonical(text)) for name, text in locations if paths.absolute([text])]
         work.imports.borrow(self.import_id, [(name, text) for name, text in usable if text not in own])
+
+
+def existing_of(work: UnitOfWork, names: Iterable[DatabaseName]) -> set[DatabaseName]:
+    """Returns the databases that exist here, without an empty `default`: imports replace it."""
+    existing = set(work.bulk_load.database_ids(names))
+    if DEFAULT_DATABASE in existing and DEFAULT_DATABASE not in work.bulk_load.occupied([DEFAULT_DATABASE]):
+        existing.discard(DEFAULT_DATABASE)
+    return existing

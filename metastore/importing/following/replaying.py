@@ -11,14 +11,13 @@ from typing import Any, Final
 from metastore.domain.keys import KeyKind, kind_of
 from metastore.domain.names import DatabaseName, TableName
 from metastore.importing.applying import apply, drop_tables
-from metastore.importing.copying import DEFAULT_DATABASE, existing_of
 from metastore.importing.following.changes import OWN, Changes, Key, partition_names
 from metastore.importing.following.contents import Contents
 from metastore.importing.following.reading_ahead import ReadAhead
 from metastore.importing.sources.objects import Stage, Trouble
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import UnsupportedCallError
-from metastore.importing.target import LoadedDatabase, Target
+from metastore.importing.target import DEFAULT_DATABASE, LoadedDatabase, Target, existing_of
 from metastore.storage.importing.bulk_changes import Outdated
 from metastore.storage.importing.bulk_load import LoadedTable
 from metastore.storage.importing.imports import BORROWED
@@ -125,6 +124,7 @@ class Replay:
             if name in self._followed:
                 drop_database(self._work, name)
             return
+        theirs.catalogName, theirs.name = name.catalog, name.name  # whatever the source has answered
         if name not in self._known:
             if not self._takes_new:
                 return

@@ -223,6 +223,7 @@ class ThriftSource:
         for name in dict.fromkeys(database.catalog for database in self._listing.databases(selection)):
             reply = self._calls.optional("get_catalog", GetCatalogRequest(name))
             if reply:
+                reply.catalog.name = name
                 reply.catalog.createTime = reply.catalog.createTime or 0
                 catalogs.append(reply.catalog)
         yield Batch(catalogs, _DONE)
@@ -321,6 +322,7 @@ def _has_nul(partition: Partition) -> bool:
 
 
 def _completed(name: DatabaseName, database: Database) -> Database:
-    database.catalogName, database.privileges = name.catalog, None
+    """Returns the database with the name that was asked for: another one would replace that database here."""
+    database.catalogName, database.name, database.privileges = name.catalog, name.name, None
     database.parameters = database.parameters or {}
     return database

@@ -13,15 +13,19 @@ from typing import Any
 import pytest
 
 from metastore.cli.commands import run
-from metastore.domain.names import TableName
-from metastore.errors import ConflictError, InvalidObjectError, UnavailableError
+from metastore.domain.names import DatabaseName, TableName
+from metastore.errors import AlreadyExistsError, ConflictError, InvalidObjectError, UnavailableError
 from metastore.importing import arriving
+from metastore.importing.applying import apply
 from metastore.importing.applying_objects import BEYOND
 from metastore.importing.arriving import compared_by_follower
 from metastore.importing.following.follower import Follower, Step
+from metastore.importing.rewriting import Rewriting
+from metastore.importing.sources.objects import Stage
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import ThriftCalls
+from metastore.importing.target import Target
 from metastore.storage.figures import read_figures
 from metastore.storage.unit_of_work import UnitOfWork
 from tests.fixtures.database import execute
@@ -352,3 +356,38 @@ def test_a_source_cannot_use_up_the_numbers_of_this_server(target: Server) -> No
 
 def privilege(name: str) -> PrivilegeGrantInfo:
     return PrivilegeGrantInfo(name, 0, "me", PrincipalType.USER, False)
+
+
+def test_a_source_that_answers_with_another_database_does_not_replace_it(
+    source: Server, target: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The source names the database as usual, and then sends one with the name of a database of this server."""
+    original = ThriftCalls.call
+
+    def call(calls: ThriftCalls, method: str, *arguments: Any) -> Any:
+        reply = original(calls, method, *arguments)
+        if isinstance(reply, Database) and reply.name == "sales":
+            reply.name, reply.ownerName = "own", "mallory"
+        return reply
+
+    with connected(source) as theirs, connected(target) as ours:
+        ours.create_database(Database("own"))
+        before = ours.get_database("own")
+        database = theirs.get_database("sales")
+        database.parameters = {"changed": "yes"}
+        theirs.alter_database("sales", database)
+        monkeypatch.setattr(ThriftCalls, "call", call)
+        caught_up(source, target)
+        assert ours.get_database("own") == before
+        assert ours.get_database("sales").parameters["changed"] == "yes"
+        ours.drop_database("own", True, True)
+    with opened(target.database_url) as store, store.transaction() as work:
+        number = work.imports.all()[0].id
+        work.bulk_load.insert_databases([Database("own", locationUri="file:/own", catalogName="hive")])
+        with pytest.raises(AlreadyExistsError, match=r"own exists on this server"):
+            apply(work, Target(number, Rewriting(()), keeps_events=False), Stage.DATABASES, [before])
+        work.databases.delete(work.bulk_load.database_ids([DatabaseName("hive", "own")]).popitem()[1])
+    monkeypatch.undo()
+    with connected(source) as theirs:
+        theirs.alter_database("sales", theirs.get_database("sales"))
+    caught_up(source, target)
