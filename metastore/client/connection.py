@@ -32,7 +32,7 @@ logging.getLogger(TSocket.__module__).addHandler(logging.NullHandler())
 DEFAULT_PORT = 9083
 _BUFFER_BYTES = 65536
 # Errors of a connection that is broken, or whose peer is not a metastore.
-BROKEN = (TTransportException, TProtocolException, OSError, EOFError)
+BROKEN = (TTransportException, TProtocolException, OSError, EOFError, OverflowError)  # the last: a negative length
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +172,8 @@ class Connection:
         """
         try:
             getattr(self._client, f"send_{method}")(*args)
+        except OverflowError:  # a number of the caller's
+            raise
         except BROKEN as error:
             # The server executes a call only after it has received the last byte.
             raise NotSentError(describe(error)) from error

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import socket
+import struct
+import threading
 
 import pytest
+from thrift.Thrift import TType
 
-from metastore.client import Address, connect, parse_uris
+from metastore.client import Address, Credentials, connect, parse_uris
+from metastore.client.connection import Connection, NoReplyError
 from metastore.client.errors import InvalidAddressError, MetastoreUnavailableError
 
 
@@ -42,3 +46,24 @@ def test_the_reason_why_a_server_is_not_reached_is_named() -> None:
         port = listener.getsockname()[1]
     with pytest.raises(MetastoreUnavailableError, match=rf"thrift://127.0.0.1:{port} \(Connection refused\)"):
         connect(f"thrift://127.0.0.1:{port}").check_reachable()
+
+
+def test_a_reply_with_a_negative_length_is_no_reply() -> None:
+    name = b"get_all_databases"
+    reply = struct.pack(">Ii", 0x80010002, len(name)) + name + struct.pack(">i", 0)
+    reply += struct.pack(">bhbi", TType.LIST, 0, TType.STRING, -5)
+
+    def answer(listener: socket.socket) -> None:
+        with listener.accept()[0] as client:
+            client.recv(4096)
+            client.sendall(reply)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=answer, args=[listener])
+        server.start()
+        address = Address("127.0.0.1", listener.getsockname()[1])
+        connection = Connection(address, connect_timeout=10, timeout=10, user=None, credentials=Credentials())
+        with pytest.raises(NoReplyError, match="negative length"):
+            connection.call(name.decode())
+        connection.close()
+        server.join()
