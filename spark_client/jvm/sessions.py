@@ -26,11 +26,8 @@ _SECRET = re.compile(r"spark\.hadoop\..*(secret|password|token|key|credential)",
 
 # Hive's sessions replace variables in the settings of clients. Only clients' settings can enable it.
 _SUBSTITUTION: Final = "hive.variable.substitute"
-_RESTRICTED_BY_HIVE: Final = (
-    "hive.security.authenticator.manager",
-    "hive.security.authorization.manager",
-    "hive.users.in.admin.role",
-)
+_RESTRICTIONS: Final = "hive.conf.restricted.list"
+_BY_DEFAULT: Final = "HIVE_CONF_RESTRICTED_LIST"  # Hive's name of the same setting, which knows its default
 
 # Settings that name plug-in classes. Their code runs while a SparkContext starts.
 _CODE_AT_START = ("spark.plugins", "spark.extraListeners")
@@ -96,7 +93,8 @@ def _protect_system_properties(gateway: Any) -> None:
     replace variables by settings, by system properties and by variables of the environment."""
     system = java_class(gateway.jvm, "java.lang.System")
     system.setProperty(_SUBSTITUTION, "false")
-    system.setProperty("hive.conf.restricted.list", ",".join((_SUBSTITUTION, *_RESTRICTED_BY_HIVE)))
+    by_hive = java_class(gateway.jvm, "org.apache.hadoop.hive.conf.HiveConf$ConfVars").valueOf(_BY_DEFAULT)
+    system.setProperty(_RESTRICTIONS, f"{by_hive.getDefaultValue()},{_SUBSTITUTION}")
     constructor = capabilities(gateway).constructor("core", "SystemProperties")
     known = java_class(gateway.jvm, "java.util.List").of(system.getProperties()).toArray()
     system.setProperties(constructor.newInstance(known))
