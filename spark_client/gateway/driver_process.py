@@ -10,6 +10,7 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -81,14 +82,15 @@ def environment(user: str, token: RelayToken, folder: Path) -> dict[str, str]:
 
 
 def free_port() -> int:
-    """Returns a free port outside the kernel's range of ephemeral ports.
+    """Returns a free port outside the kernel's range of ephemeral ports, if possible above it: services listen below.
 
     Python functions of users can bind ephemeral ports only (`sandbox`), so none gets the port of a driver that has
     ended. If the range leaves no other ports, it returns an ephemeral one.
     """
     low, high = map(int, _EPHEMERAL.read_text().split())
-    ports = [*range(_FIRST_PORT, low), *range(high + 1, 2**16)]
-    for port in (*random.SystemRandom().sample(ports, len(ports)), 0):
+    above, below = range(high + 1, 2**16), range(_FIRST_PORT, low)
+    shuffled = (random.SystemRandom().sample(ports, len(ports)) for ports in (above, below))
+    for port in (*chain.from_iterable(shuffled), 0):
         with suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
             return int(probe.getsockname()[1])

@@ -20,6 +20,7 @@ _SHARE: Final = 0.9  # of the memory; the rest is for the kernel and file buffer
 _MEMORY: Final = "spark.driver.memory"
 _MESSAGE: Final = "spark.connect.grpc.maxInboundMessageSize"
 _LARGEST_MESSAGE: Final = 128 * _MIB  # Spark's default
+_OPEN_FILES: Final = 2**16
 _SIZE: Final = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
 _UNITS: Final = {"k": 2**10, "m": _MIB, "g": 2**30, "t": 2**40}
 
@@ -53,9 +54,12 @@ def message_limit(conf: Mapping[str, str]) -> int:
 
 
 def allow_open_files() -> None:
-    """Raises the limit for open files as far as this process may: each connection of a client is two of them."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    """Raises the limit of open files to 65,536, or as far as this process may: a connection of a client takes two.
+
+    Not further: in containers it can be a thousand million, and some programs try to close each number below it.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, _OPEN_FILES)), hard))
 
 
 def _bytes(name: str, text: str, unit: int) -> int:

@@ -300,9 +300,15 @@ def _tls_options(address: str, query: str) -> dict[str, ssl.SSLContext]:
     unknown = [name for name in parameters if re.search("ssl|tls", name.lower()) and name not in ("ssl", "ssl_ca")]
     if unknown:
         raise ConfigurationError(f"{address}: unknown parameter {unknown[0]}; use ssl=true or ssl_ca=FILE for TLS")
+    if parameters.get("ssl", "true") not in ("", "true", "1"):
+        raise ConfigurationError(f"{address}: ssl={parameters['ssl']} is not supported; use ssl=true, or omit it")
     if not parameters.keys() & {"ssl", "ssl_ca"}:
         return {}
-    return {"ssl": ssl.create_default_context(cafile=parameters.get("ssl_ca"))}
+    try:
+        return {"ssl": ssl.create_default_context(cafile=parameters.get("ssl_ca"))}
+    except OSError as error:
+        reason = error.strerror or error
+        raise ConfigurationError(f"{address}: ssl_ca={parameters['ssl_ca']} cannot be read: {reason}") from None
 
 
 def connect(url: str) -> SourceConnection:

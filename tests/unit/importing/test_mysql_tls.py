@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -41,7 +42,15 @@ def test_a_password_is_not_sent_without_tls(parameters: str) -> None:
     assert received == [b""]
 
 
-@pytest.mark.parametrize("parameter", ["sslmode=require", "useSSL=true", "ssl-mode=REQUIRED", "tls=true"])
+@pytest.mark.parametrize("parameter", ["sslmode=require", "useSSL=true", "ssl-mode=REQUIRED", "tls=true", "ssl=false"])
 def test_a_parameter_for_tls_of_another_client_is_not_ignored(parameter: str) -> None:
     with pytest.raises(ConfigurationError, match=parameter.partition("=")[0]):
         open_source(f"mysql://user:secret@127.0.0.1:1/hive?{parameter}")
+
+
+def test_an_authority_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.pem"
+    bad.write_text("no certificate")
+    for file in (tmp_path / "missing.pem", bad):
+        with pytest.raises(ConfigurationError, match=f"ssl_ca={file} cannot be read"):
+            open_source(f"mysql://user:secret@127.0.0.1:1/hive?ssl_ca={file}")

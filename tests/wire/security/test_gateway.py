@@ -20,7 +20,7 @@ from metastore.domain.delegation_tokens import parse_token, token_text
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.security.passwords import PasswordFile
 from spark_client.errors import SessionError
-from spark_client.gateway import sasl
+from spark_client.gateway import sasl, thrift_server
 from spark_client.gateway.listener import close
 from spark_client.gateway.logins import Logins
 from spark_client.gateway.relay import Relay, new_token
@@ -228,6 +228,31 @@ def test_a_jdbc_connection_uses_its_driver_only_during_calls(logins: Logins) -> 
         await drivers.stop()
         below.close()
 
+    asyncio.run(asyncio.wait_for(run(), PATIENCE))
+
+
+def test_connections_of_a_user_are_limited(logins: Logins, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        async def driver(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await sasl.read_plain(reader)
+            sasl.accept(writer)
+            await reader.read()
+            await close(writer)
+
+        below = await asyncio.start_server(driver, "127.0.0.1", 0)
+        drivers = StubDrivers(logins, thrift=below.sockets[0].getsockname()[1])
+        server, port = ThriftServer(logins, drivers), free_port()
+        await server.start("127.0.0.1", port, None)
+        async with connection(port) as first:
+            await sasl.log_in(*first, Plain("bob", "bob's password"))
+            async with connection(port) as second:
+                with pytest.raises(AuthenticationError, match="bob has 1 connections, the maximum: close some of them"):
+                    await sasl.log_in(*second, Plain("bob", "bob's password"))
+        await server.stop()
+        await drivers.stop()
+        below.close()
+
+    monkeypatch.setattr(thrift_server, "_CONNECTIONS_OF_USER", 1)
     asyncio.run(asyncio.wait_for(run(), PATIENCE))
 
 
