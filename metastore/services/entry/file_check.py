@@ -32,7 +32,7 @@ MISSING, UNOWNED, REMAINS, UNFINISHED = (
     "unfinished",
 )
 UNKNOWN_PROPERTY = "location in property {}, which authorization does not check"
-VARIABLE = "location with a variable, for which clients read another directory"
+VARIABLE = "location with a variable, which clients replace by a property or a setting"
 
 
 class FileCheckService(FileService):
