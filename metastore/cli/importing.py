@@ -93,7 +93,7 @@ def show_plan(settings: Settings, address: str, databases: str | None, file: Pat
         with opened_source(address) as source, _read_if_ready(settings) as (work, unready):
             plan = make_plan(source, work, Roots(settings.warehouse, settings.roots), selection)
         report.counts, report.digests = plan.survey.counts, plan.digests
-        report.findings = as_dicts(plan.survey.troubles)
+        report.findings = as_dicts(plan.survey.findings)
         report.details = {
             "version": plan.version,
             "roots": [{"root": root, "objects": number, "access": text} for root, number, text in plan.roots],
@@ -110,7 +110,7 @@ def _print_plan(plan: Plan, unready: str) -> None:
     print_table("Locations", ["root", "objects", "access"], [[root, str(n), text] for root, n, text in plan.roots])
     left_out = plan.survey.left_out.items()
     print_table("What stays behind", ["kind", "number"], [[kind, str(number)] for kind, number in left_out])
-    rows = [list(trouble) for trouble in plan.survey.troubles]
+    rows = [list(finding) for finding in plan.survey.findings]
     print_table("What to know", ["class", "object", "what happens"], rows)
     if plan.collisions:
         text = ", ".join(map(str, plan.collisions))

@@ -9,10 +9,10 @@ from metastore.domain.names import DatabaseName, TableName, is_object_name
 from metastore.domain.partition_names import value_paths
 from metastore.errors import AlreadyExistsError
 from metastore.importing import applying_objects as objects
-from metastore.importing.sources.objects import SourcePartition, Stage, Trouble
+from metastore.importing.sources.objects import SourcePartition, Stage
 from metastore.importing.target import Locations, Target, existing_of
 from metastore.storage.importing.bulk_objects import BulkObjects
-from metastore.storage.importing.imports import BORROWED
+from metastore.storage.importing.imports import BORROWED, Finding
 from metastore.storage.importing.partition_texts import NewPartition, PartitionTexts, partition_texts
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, Table
@@ -25,11 +25,11 @@ class Partitions(NamedTuple):
 
     tables: Sequence[tuple[PartitionTexts, Locations]]
     number: int  # of all partitions, including those without a table here
-    troubles: Sequence[Trouble]
+    findings: Sequence[Finding]
 
 
 def apply(work: UnitOfWork, target: Target, stage: Stage, batch: Sequence[Any]) -> int:
-    """Stores objects of one stage, and returns their number. Findings are in `target.troubles`."""
+    """Stores objects of one stage, and returns their number. Findings are in `target.findings`."""
     return store(work, target, stage, prepare(target, stage, rewritten(target, batch)))
 
 
@@ -45,7 +45,7 @@ def prepare(target: Target, stage: Stage, batch: Sequence[Any]) -> Any:
 
 def store(work: UnitOfWork, target: Target, stage: Stage, batch: Any) -> int:
     """Stores the result of `prepare`, as `apply` does."""
-    target.troubles = []
+    target.findings = []
     if stage in (Stage.ROLES, Stage.ROLE_GRANTS, Stage.PRIVILEGES):
         work.change_privileges()
     return _APPLY[stage](work, target, batch)
@@ -107,7 +107,7 @@ def _prepared_partitions(target: Target, partitions: Sequence[SourcePartition]) 
     for one in partitions:
         by_table.setdefault(one.table, []).append(one)
     tables: list[tuple[PartitionTexts, Locations]] = []
-    troubles: list[Trouble] = []
+    findings: list[Finding] = []
     for name, some in by_table.items():
         if (table := target.tables.get(name)) is None:
             continue
@@ -115,15 +115,15 @@ def _prepared_partitions(target: Target, partitions: Sequence[SourcePartition]) 
         database = name.parent
         locations = [(database, text) for text in _outside(table.location, some)]
         tables.append((partition_texts(table.id, table.kinds, new), locations))
-        troubles += _odd_names(table.keys, some)
-    return Partitions(tables, len(partitions), troubles)
+        findings += _odd_names(table.keys, some)
+    return Partitions(tables, len(partitions), findings)
 
 
 def _partitions(work: UnitOfWork, target: Target, ready: Partitions) -> int:
     alive = work.bulk_load.lock_tables([texts.table_id for texts, _ in ready.tables])
     tables = [(texts, locations) for texts, locations in ready.tables if texts.table_id in alive]
     stored = sum(len(texts.texts) for texts, _ in tables)
-    target.troubles += ready.troubles
+    target.findings += ready.findings
     if skipped := ready.number - stored:
         target.report(objects.SKIPPED, f"{skipped} partitions", "their table no longer exists on this server")
     work.bulk_load.insert_partitions([texts for texts, _ in tables])
@@ -131,12 +131,12 @@ def _partitions(work: UnitOfWork, target: Target, ready: Partitions) -> int:
     return stored
 
 
-def _odd_names(keys: Sequence[str], partitions: Sequence[SourcePartition]) -> Iterator[Trouble]:
-    """Yields a trouble for each partition whose name does not follow from its values."""
+def _odd_names(keys: Sequence[str], partitions: Sequence[SourcePartition]) -> Iterator[Finding]:
+    """Yields a finding for each partition whose name does not follow from its values."""
     for one, name in zip(partitions, value_paths(keys, [one.partition.values for one in partitions]), strict=True):
         if name != one.name:
             detail = f"the values {one.partition.values} give another name; both are kept"
-            yield Trouble(ODD, f"{one.table}/{one.name}", detail)
+            yield Finding(ODD, f"{one.table}/{one.name}", detail)
 
 
 def _outside(directory: str | None, partitions: Iterable[SourcePartition]) -> Iterator[str]:

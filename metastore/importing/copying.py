@@ -22,7 +22,7 @@ from metastore.importing.digests import Digests
 from metastore.importing.prefetching import prefetched
 from metastore.importing.rewriting import Rewriting
 from metastore.importing.settling import LAST, settle
-from metastore.importing.sources.objects import BESIDE_TABLES, Batch, Selection, Stage, Trouble
+from metastore.importing.sources.objects import BESIDE_TABLES, Batch, Selection, Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target, existing_of
 from metastore.storage.importing.imports import COPIED, COPYING, RETURNING, SWITCHED, Finding, ImportState
@@ -143,7 +143,7 @@ class Copier:
         reported = {finding.object for finding in work.imports.findings(number) if finding.kind == SWITCHED_DATABASE}
         detail = "this server owns it: it was not imported again"
         new = sorted(set(map(str, switched)) - reported)
-        self._record(work, number, [Trouble(SWITCHED_DATABASE, name, detail) for name in new])
+        self._record(work, number, [Finding(SWITCHED_DATABASE, name, detail) for name in new])
 
     def _wanted(self, available: set[DatabaseName]) -> set[DatabaseName]:
         wanted = set(map(name_of, self._request.databases)) or available
@@ -210,7 +210,7 @@ class Copier:
                     self._digests.add(stage.value, digest)
                 with self._store.transaction(audited=False) as work:
                     stored = store(work, target, stage, ready)
-                    self._record(work, import_id, [*batch.troubles, *target.troubles])
+                    self._record(work, import_id, [*batch.findings, *target.findings])
                     self._advance(work, import_id, stage, batch, stored)
                 self._on_progress(stage.value, stored)
 
@@ -230,13 +230,13 @@ class Copier:
         ):
             raise ConflictError("Another run has taken over this import. This run has stored nothing since then")
 
-    def _record(self, work: UnitOfWork, import_id: int, troubles: Sequence[Trouble]) -> None:
+    def _record(self, work: UnitOfWork, import_id: int, findings: Sequence[Finding]) -> None:
         """Stores findings: the first ones of each kind, and the number of all."""
         kept = []
-        for trouble in troubles:
-            self._found[trouble.kind] += 1
-            if self._found[trouble.kind] <= _SHOWN:
-                kept.append(Finding(*trouble))
+        for finding in findings:
+            self._found[finding.kind] += 1
+            if self._found[finding.kind] <= _SHOWN:
+                kept.append(finding)
         work.imports.report(import_id, kept)
 
 

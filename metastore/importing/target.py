@@ -7,8 +7,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.importing.rewriting import Rewriting
-from metastore.importing.sources.objects import Trouble
 from metastore.storage.importing.bulk_load import LoadedTable
+from metastore.storage.importing.imports import Finding
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Database
@@ -34,7 +34,7 @@ class Target:
         self.keeps_events = keeps_events
         self.databases: dict[DatabaseName, LoadedDatabase] = {}
         self.tables: dict[TableName, LoadedTable] = {}
-        self.troubles: list[Trouble] = []
+        self.findings: list[Finding] = []
         """Findings of the present batch."""
 
     def load(self, work: UnitOfWork, names: Iterable[DatabaseName]) -> None:
@@ -54,8 +54,8 @@ class Target:
         return next((name.catalog for name in self.databases if name.name == database), DEFAULT_CATALOG)
 
     def report(self, kind: str, what: object, detail: str) -> None:
-        """Adds a trouble of the present batch."""
-        self.troubles.append(Trouble(kind, str(what), detail))
+        """Adds a finding of the present batch."""
+        self.findings.append(Finding(kind, str(what), detail))
 
     def borrow_databases(self, work: UnitOfWork, databases: Sequence[Database]) -> None:
         """Borrows the locations of databases of the source, imported or not, unless they are switched."""

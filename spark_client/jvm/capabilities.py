@@ -56,7 +56,7 @@ class Capabilities:
         self._loaders: dict[str, Any] = {}
         self._cache_names: dict[str, str] = {}
         self._constructors: dict[tuple[str, str], Any] = {}
-        self._singletons: dict[tuple[str, str], Any] = {}
+        self._singletons: dict[str, Any] = {}
         self._loading = RLock()
 
     def loader(self, capability: str) -> Any:
@@ -98,13 +98,12 @@ class Capabilities:
             self._constructors[key] = class_.getConstructors()[0]
         return self._constructors[key]
 
-    def singleton(self, capability: str, name: str) -> Any:
-        """Returns the only object of a class without state. Raises UnsupportedSparkError."""
-        key = (capability, name)
-        if key not in self._singletons:
+    def singleton(self, name: str) -> Any:
+        """Returns the only object of a class of `core` that has no state. Raises UnsupportedSparkError."""
+        if name not in self._singletons:
             no_arguments = java_class(self._jvm, "java.util.List").of().toArray()
-            self._singletons[key] = self.constructor(capability, name).newInstance(no_arguments)
-        return self._singletons[key]
+            self._singletons[name] = self.constructor("core", name).newInstance(no_arguments)
+        return self._singletons[name]
 
     def _load(self, capability: str) -> Any:
         """Loads the classes from the cache, or compiles them."""

@@ -161,7 +161,7 @@ class Files:
 
     @property
     def _operations(self) -> Any:
-        return capabilities(self._gateway).singleton("core", "FileOperations")
+        return capabilities(self._gateway).singleton("FileOperations")
 
     @cached_property
     def _conf(self) -> Any:

@@ -140,7 +140,7 @@ def write_files(
 
 
 def _staging_writer(spark: SparkSession) -> Any:
-    return capabilities(spark.sparkContext._gateway).singleton("core", "StagingWriter")  # noqa: SLF001
+    return capabilities(spark.sparkContext._gateway).singleton("StagingWriter")  # noqa: SLF001
 
 
 def folded_constants(spark: SparkSession, columns: Iterable[Column]) -> list[Any]:

@@ -84,7 +84,7 @@ def _load_known_formats_only(gateway: Any) -> None:
 
 def _reject_objects_of_clients(gateway: Any) -> None:
     """Sets the filter of serialized objects (ClientObjects.java). Java accepts it before it reads the first object."""
-    filter_ = capabilities(gateway).singleton("core", "ClientObjects")
+    filter_ = capabilities(gateway).singleton("ClientObjects")
     java_class(gateway.jvm, "java.io.ObjectInputFilter$Config").setSerialFilterFactory(filter_)
 
 

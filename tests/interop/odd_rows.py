@@ -93,7 +93,7 @@ PLANNED = {
     "transactional tables",
 }
 PLANNED_ON_MARIADB = {"latin1", "NUL character"}
-"""The classes of trouble that a plan names."""
+"""The kinds of findings in a plan."""
 
 
 def missing_findings(target: str) -> dict[str, set[str]]:

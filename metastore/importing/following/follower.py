@@ -336,7 +336,7 @@ class Follower:
         replay.run(changes)
         if replay.findings:
             known = set(work.imports.findings(state.id))
-            work.imports.report(state.id, [new for one in replay.findings if (new := Finding(*one)) not in known])
+            work.imports.report(state.id, [new for new in replay.findings if new not in known])
 
     @contextmanager
     def _applying(self, state: ImportState, progress: Progress | None = None) -> Iterator[tuple[UnitOfWork, Target]]:

@@ -14,13 +14,13 @@ from metastore.importing.applying import apply, drop_tables
 from metastore.importing.following.changes import OWN, Changes, Key, partition_names
 from metastore.importing.following.contents import Contents
 from metastore.importing.following.reading_ahead import ReadAhead
-from metastore.importing.sources.objects import Stage, Trouble
+from metastore.importing.sources.objects import Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import UnsupportedCallError
 from metastore.importing.target import DEFAULT_DATABASE, LoadedDatabase, Target, existing_of
 from metastore.storage.importing.bulk_changes import Outdated
 from metastore.storage.importing.bulk_load import LoadedTable
-from metastore.storage.importing.imports import BORROWED
+from metastore.storage.importing.imports import BORROWED, Finding
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
@@ -37,7 +37,7 @@ class Replay:
         self._source = source
         self._work = work
         self._target = target
-        self.findings: list[Trouble] = []
+        self.findings: list[Finding] = []
         self._takes_new = takes_new
         states = work.imports.databases(target.import_id)
         self._followed = {name for name, state in states.items() if state == BORROWED}
@@ -113,10 +113,10 @@ class Replay:
 
     def _store(self, stage: Stage, objects: Sequence[Any]) -> None:
         apply(self._work, self._target, stage, objects)
-        self.findings += self._target.troubles
+        self.findings += self._target.findings
 
     def _report(self, kind: str, what: object, detail: str) -> None:
-        self.findings.append(Trouble(kind, str(what), detail))
+        self.findings.append(Finding(kind, str(what), detail))
 
     def _apply_database(self, name: DatabaseName, changes: Changes) -> None:
         theirs = self._source.database(name)

@@ -54,7 +54,7 @@ def store_unlogged(
         if stored.get(stage) != sweep.digests[stage]:
             _clear(work, target, stage, names, ids, objects)
             apply(work, target, stage, objects)
-            found += [Finding(*one) for one in target.troubles if one.kind == BEYOND]
+            found += [one for one in target.findings if one.kind == BEYOND]
     if found:
         known = set(work.imports.findings(target.import_id))
         work.imports.report(target.import_id, [one for one in found if one not in known])

@@ -9,9 +9,10 @@ from metastore.domain.names import DatabaseName
 from metastore.errors import InvalidOperationError, NotFoundError
 from metastore.importing.identities import identity_of
 from metastore.importing.returning.fence import FencedCalls
-from metastore.importing.sources.objects import Selection, Stage, Trouble
+from metastore.importing.sources.objects import Selection, Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import UnsupportedCallError
+from metastore.storage.importing.imports import Finding
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.structs import shallow_copy
 from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, PrivilegeBag, Role, RolePrincipalGrant
@@ -26,7 +27,7 @@ class GrantWriter:
         self._ours = ours
         self._theirs = theirs
         self._calls = calls
-        self.findings: list[Trouble] = []
+        self.findings: list[Finding] = []
 
     def apply(self, owned: Collection[DatabaseName]) -> None:
         """Adds roles and members, then adds and removes privileges on databases and what is in them.
@@ -69,7 +70,7 @@ class GrantWriter:
             change(one)
         except (UnsupportedCallError, NotFoundError) as error:
             self._calls.call("get_all_databases")  # raises UnavailableError if the source is broken
-            self.findings.append(Trouble(REJECTED, str(identity_of(one)), str(error)))
+            self.findings.append(Finding(REJECTED, str(identity_of(one)), str(error)))
 
     def _grant(self, one: Role | RolePrincipalGrant | HiveObjectPrivilege) -> None:
         if isinstance(one, Role):

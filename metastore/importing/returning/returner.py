@@ -24,7 +24,6 @@ from metastore.importing.returning.fence import FencedCalls
 from metastore.importing.returning.grants import GrantWriter
 from metastore.importing.returning.writer import METADATA, SourceWriter
 from metastore.importing.rewriting import Rewriting
-from metastore.importing.sources.objects import Trouble
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import ThriftCalls
 from metastore.importing.target import Target
@@ -196,11 +195,11 @@ class Returner:
         self.digest += sum(int(digest_of(event), 16) for event in events)
         return Returned(len(events), position)
 
-    def _report(self, work: UnitOfWork, state: ImportState, findings: list[Trouble]) -> None:
+    def _report(self, work: UnitOfWork, state: ImportState, findings: list[Finding]) -> None:
         """Stores new findings, and clears the list."""
         if findings:
             known = set(work.imports.findings(state.id))
-            new = dict.fromkeys(Finding(*one) for one in findings)
+            new = dict.fromkeys(findings)
             work.imports.report(state.id, [one for one in new if one not in known])
             self.reported |= new
         findings.clear()

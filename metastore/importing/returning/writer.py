@@ -13,9 +13,10 @@ from metastore.errors import NotFoundError
 from metastore.importing.canonical import form_of
 from metastore.importing.following.changes import Changes, Key, partition_names
 from metastore.importing.returning.fence import FencedCalls
-from metastore.importing.sources.objects import Selection, SourcePartition, Stage, Trouble
+from metastore.importing.sources.objects import Selection, SourcePartition, Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import UnsupportedCallError, in_catalog
+from metastore.storage.importing.imports import Finding
 from metastore.storage.mapping.descriptors import with_locations
 from metastore.structs import shallow_copy
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, Function, Partition, Table
@@ -36,7 +37,7 @@ class SourceWriter:
         self._ours = ours
         self._theirs = theirs
         self._calls = calls
-        self.findings: list[Trouble] = []
+        self.findings: list[Finding] = []
 
     def apply(
         self, changes: Changes, commits: Mapping[TableName, Collection[str]], owned: Collection[DatabaseName]
@@ -61,7 +62,7 @@ class SourceWriter:
             change()
         except (UnsupportedCallError, NotFoundError) as error:
             self._calls.call("get_all_databases")
-            self.findings.append(Trouble(REJECTED, str(what), str(error)))
+            self.findings.append(Finding(REJECTED, str(what), str(error)))
 
     def _apply_database(self, name: DatabaseName, changes: Changes) -> None:
         ours, theirs, text = self._ours.database(name), self._theirs.database(name), in_catalog(name.catalog, name.name)
@@ -78,7 +79,7 @@ class SourceWriter:
             self._calls.call("alter_database", text, ours)
             if (after := self._theirs.database(name)) and after.locationUri != ours.locationUri:
                 detail = f"it keeps its location {after.locationUri}: Hive 2 does not change it"
-                self.findings.append(Trouble(REJECTED, str(name), detail))
+                self.findings.append(Finding(REJECTED, str(name), detail))
         if name in changes.cleared:
             for table in {*self._ours.table_names(name), *self._theirs.table_names(name)}:
                 changes.add_table(name.table(table), whole=True)
@@ -92,7 +93,7 @@ class SourceWriter:
             return
         if (ours.parameters or {}).get("transactional", "").lower() == "true":
             detail = "its write ids are this server's: change it at the source after the return"
-            self.findings.append(Trouble(TRANSACTIONAL, str(name), detail))
+            self.findings.append(Finding(TRANSACTIONAL, str(name), detail))
             return
         keys = [key.name for key in ours.partitionKeys]
         if theirs is not None and [key.name for key in theirs.partitionKeys] != keys:
@@ -114,7 +115,7 @@ class SourceWriter:
         there, here = ((table.parameters or {}).get(METADATA) for table in (theirs, ours))
         if there and there != here:
             if there not in commits:
-                self.findings.append(Trouble(CONFLICT, str(name), f"{there} is not replaced by {here}"))
+                self.findings.append(Finding(CONFLICT, str(name), f"{there} is not replaced by {here}"))
                 return False
             # Checked again by the source, in the transaction of the change (Hive 2.3.10, 4.0 and later).
             context.properties |= {"expected_parameter_key": METADATA, "expected_parameter_value": there}

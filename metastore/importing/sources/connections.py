@@ -8,7 +8,7 @@ import ssl
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from metastore.errors import ConfigurationError, UnavailableError
@@ -28,6 +28,11 @@ _SILENCE: Final = 600  # seconds without a reply before the source counts as los
 
 class SourceConnection(ABC):
     """A connection to a source's database, with the differences between the two systems."""
+
+    parameters: ClassVar[str]
+    """The SQL of an aggregate of a table with parameters: a JSON object, as text."""
+    key_values: ClassVar[str]
+    """The SQL of an aggregate of PARTITION_KEY_VALS: the values of a partition as JSON text, for `as_list`."""
 
     def __init__(self, url: str) -> None:
         """Connects. Raises UnavailableError with one line if that fails."""
@@ -52,7 +57,7 @@ class SourceConnection(ABC):
         return list(rows)
 
     def pairs(self, json_text: str) -> Pairs:
-        """Returns the content of a JSON object of `map_of`, with texts that PostgreSQL can store."""
+        """Returns the content of a JSON object of `parameters`, with texts that PostgreSQL can store."""
         objects: list[Pairs] = self._parsed([json_text])
         return objects[0]
 
@@ -71,7 +76,7 @@ class SourceConnection(ABC):
         return without_nul(text, self.replaced)
 
     def maps(self, statement: str, *values: Any) -> dict[Any, Any]:
-        """Runs a query of a key and a JSON text (`map_of` or `list_of`), and returns the objects by key."""
+        """Runs a query of a key and a JSON text (`parameters` or `key_values`), and returns the objects by key."""
         return self.maps_and_texts(statement, *values)[0]
 
     def maps_and_texts(self, statement: str, *values: Any) -> tuple[dict[Any, Any], dict[Any, str]]:
@@ -96,14 +101,6 @@ class SourceConnection(ABC):
 
     def close(self) -> None:
         self._link.close()
-
-    @abstractmethod
-    def map_of(self, key: str, value: str) -> str:
-        """Returns the SQL of an aggregate: a JSON object, as text."""
-
-    def list_of(self, key: str, value: str) -> str:
-        """Returns the SQL of an aggregate, as text: the values by numeric keys, for `as_list`."""
-        return self.map_of(key, value)
 
     @abstractmethod
     def number_or_null(self, text: str) -> str:
@@ -145,11 +142,8 @@ class SourceConnection(ABC):
 class PostgresConnection(SourceConnection):
     """A source on PostgreSQL. Transactions are REPEATABLE READ READ ONLY."""
 
-    def map_of(self, key: str, value: str) -> str:
-        return f"json_object_agg({key}, {value} ORDER BY {key})::text"
-
-    def list_of(self, key: str, value: str) -> str:
-        return f"json_agg({value} ORDER BY {key})::text"
+    parameters = 'json_object_agg("PARAM_KEY", "PARAM_VALUE" ORDER BY "PARAM_KEY")::text'
+    key_values = 'json_agg("PART_KEY_VAL" ORDER BY "INTEGER_IDX")::text'
 
     def number_or_null(self, text: str) -> str:
         return f"CASE WHEN {text} ~ '^[0-9]{{1,18}}$' THEN {text}::bigint END"
@@ -213,8 +207,8 @@ class PostgresConnection(SourceConnection):
 class MySqlConnection(SourceConnection):
     """A source on MySQL or MariaDB. Transactions are REPEATABLE READ READ ONLY, with a consistent snapshot."""
 
-    def map_of(self, key: str, value: str) -> str:
-        return f"JSON_OBJECTAGG({key}, {value})"
+    parameters = 'JSON_OBJECTAGG("PARAM_KEY", "PARAM_VALUE")'
+    key_values = 'JSON_OBJECTAGG("INTEGER_IDX", "PART_KEY_VAL")'
 
     def storable(self, rows: Sequence[Row]) -> list[Row]:
         return [tuple(self._without_nul(value) if value.__class__ is str else value for value in row) for row in rows]
@@ -287,8 +281,8 @@ class MySqlConnection(SourceConnection):
             with self._link.cursor() as cursor:
                 yield cursor
         except (pymysql.Error, OSError) as error:
-            trouble = "cannot be read" if _is_rejection(error) else "does not answer"
-            raise UnavailableError(f"{self.address} {trouble}: {_line(error)}") from None
+            fault = "cannot be read" if _is_rejection(error) else "does not answer"
+            raise UnavailableError(f"{self.address} {fault}: {_line(error)}") from None
 
 
 def _tls_options(address: str, query: str) -> dict[str, ssl.SSLContext]:
@@ -350,7 +344,7 @@ def as_map(pairs: Pairs | None, value: Callable[[str], str]) -> dict[str, str]:
 
 
 def as_list(pairs: Pairs | Texts | None, value: Callable[[str], str]) -> list[str]:
-    """Returns the values of `list_of`: a JSON list, or an object whose keys are positions."""
+    """Returns the values of `key_values`: a JSON list, or an object whose keys are positions."""
     if not pairs:
         return []
     if isinstance(pairs, list):

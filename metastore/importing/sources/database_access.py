@@ -16,9 +16,9 @@ from metastore.importing.sources.objects import (
     Selection,
     Token,
     TransactionState,
-    Trouble,
 )
 from metastore.importing.sources.source import LogState
+from metastore.storage.importing.imports import Finding
 from thrift_idl.gen.hive_metastore.ttypes import (
     HiveObjectPrivilege,
     HiveObjectRef,
@@ -138,7 +138,7 @@ class AccessReader:
             target = targets.get(owner) if grants.owner else HiveObjectRef(catName=None)
             if target is None:
                 detail = f"{privilege} of {principal} on an object that does not exist is not imported"
-                batch.troubles.append(Trouble(ORPHAN, f"{grants.table} {row[0]}", detail))
+                batch.findings.append(Finding(ORPHAN, f"{grants.table} {row[0]}", detail))
                 continue
             if target.dbName and not selection.has(DatabaseName(target.catName, target.dbName)):
                 continue
@@ -166,7 +166,7 @@ class AccessReader:
             condition, bound = chosen('"PART_ID"', ids)
             query = f'SELECT "PART_ID", "TBL_ID" FROM "PARTITIONS" WHERE {condition}'  # noqa: S608 - constants
             owners = {number: table for number, table in self._connection.rows(query, *bound) if table in known}
-            pairs = self._connection.list_of('"INTEGER_IDX"', '"PART_KEY_VAL"')
+            pairs = self._connection.key_values
             query = f'SELECT "PART_ID", {pairs} FROM "PARTITION_KEY_VALS" WHERE {condition} GROUP BY "PART_ID"'  # noqa: S608 - constants
             decode = self._connection.texts("PARTITION_KEY_VALS", "PART_KEY_VAL")
             return {
@@ -203,12 +203,12 @@ class TransactionReader:
             )
             for number, state, user, host in rows
         ]
-        troubles = [
-            Trouble("open transaction", f"transaction {one.id} of {one.user}", "it is imported as aborted")
+        findings = [
+            Finding("open transaction", f"transaction {one.id} of {one.user}", "it is imported as aborted")
             for one in unfinished
             if one.state == OPEN
         ]
-        yield Batch([TransactionState(self._last(), self._marks(selection), unfinished)], "all", troubles)
+        yield Batch([TransactionState(self._last(), self._marks(selection), unfinished)], "all", findings)
 
     def _last(self) -> int:
         """Returns the last transaction id: of the counter before 4.0, else of the table, which keeps the newest."""

@@ -8,8 +8,9 @@ from typing import Any
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.importing.sources.connections import SourceConnection, as_map, chosen
 from metastore.importing.sources.database_tables import ORPHAN, TableReader, principal_type
-from metastore.importing.sources.objects import Batch, Selection, SourceConstraint, Trouble
+from metastore.importing.sources.objects import Batch, Selection, SourceConstraint
 from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
+from metastore.storage.importing.imports import Finding
 from thrift_idl.gen.hive_metastore.ttypes import (
     Function,
     Index,
@@ -51,7 +52,7 @@ class ObjectReader:
         batch = Batch([], "all")
         for number, catalog_name, database, name, class_name, owner, owner_type, created, kind in rows:
             if database is None:
-                batch.troubles.append(Trouble(ORPHAN, name, "the function has no database and is not imported"))
+                batch.findings.append(Finding(ORPHAN, name, "the function has no database and is not imported"))
             elif selection.has(DatabaseName(catalog_name.lower(), database.lower())):
                 batch.objects.append(
                     Function(
@@ -88,7 +89,7 @@ class ObjectReader:
             owner = row[6] if kind == _FOREIGN else parent
             position = positions[owner, name] = positions.get((owner, name), 0) + 1
             if owner not in self._tables.known or parent not in self._tables.known:
-                batch.troubles.append(Trouble(ORPHAN, name, "the constraint has no table and is not imported"))
+                batch.findings.append(Finding(ORPHAN, name, "the constraint has no table and is not imported"))
                 continue
             table = self._tables.known[owner].name
             if selection.has(table.parent):
@@ -159,7 +160,7 @@ class ObjectReader:
         """)  # noqa: S608 - constants
         parameters: dict[int, dict[str, str]] = {}
         if rows:
-            pairs = self._connection.map_of('"PARAM_KEY"', '"PARAM_VALUE"')
+            pairs = self._connection.parameters
             condition, bound = chosen('"INDEX_ID"', [row[0] for row in rows])
             query = f'SELECT "INDEX_ID", {pairs} FROM "INDEX_PARAMS" WHERE {condition} GROUP BY "INDEX_ID"'  # noqa: S608 - constants
             decode = self._connection.texts("INDEX_PARAMS", "PARAM_VALUE")
@@ -171,7 +172,7 @@ class ObjectReader:
         for row, one in zip(rows, described, strict=True):
             number, name, table_id, index_table_id, handler, created, accessed, deferred = row[:8]
             if table_id not in known or index_table_id not in known:
-                batch.troubles.append(Trouble(ORPHAN, name, "the index has no table and is not imported"))
+                batch.findings.append(Finding(ORPHAN, name, "the index has no table and is not imported"))
                 continue
             table = known[table_id].name
             if selection.has(table.parent):

@@ -8,9 +8,10 @@ from typing import Any, Final
 from metastore.domain.names import TableName
 from metastore.importing.sources.connections import SourceConnection, as_list, as_map, chosen
 from metastore.importing.sources.database_tables import ORPHAN, TableReader, int32
-from metastore.importing.sources.objects import Batch, Selection, SourcePartition, Trouble
+from metastore.importing.sources.objects import Batch, Selection, SourcePartition
 from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
 from metastore.storage.importing.bulk_load import Totals
+from metastore.storage.importing.imports import Finding
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
 _PARTITIONS: Final = 5_000
@@ -41,7 +42,7 @@ class PartitionReader:
             first, last = rows[0][0], rows[-1][0]
             batch = Batch([], str(last))
             tables, of_rows = self._tables.reachable, ('"PART_ID" BETWEEN %s AND %s', (first, last))
-            batch.objects = self._structs(tables, rows, *of_rows, batch.troubles)
+            batch.objects = self._structs(tables, rows, *of_rows, batch.findings)
             yield batch
 
     def of_table(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
@@ -107,12 +108,12 @@ class PartitionReader:
         rows: Sequence[tuple[Any, ...]],
         condition: str,
         values: tuple[Any, ...],
-        troubles: list[Trouble],
+        findings: list[Finding],
     ) -> list[SourcePartition]:
         """Returns partitions of these tables. `condition`, `values`: select the same partitions in other tables."""
-        listed = self._connection.list_of('"INTEGER_IDX"', '"PART_KEY_VAL"')
+        listed = self._connection.key_values
         texts, _ = self._aggregates("PARTITION_KEY_VALS", listed, condition, values)
-        mapped = self._connection.map_of('"PARAM_KEY"', '"PARAM_VALUE"')
+        mapped = self._connection.parameters
         maps, json_texts = self._aggregates("PARTITION_PARAMS", mapped, condition, values)
         partitions = []
         described = self._shapes.read([row[6:] for row in rows])
@@ -122,7 +123,7 @@ class PartitionReader:
             if table is None or sd_id is None or name is None:
                 lacks = "storage descriptor" if sd_id is None else "table" if table is None else "name"
                 text = name or f"partition {number}"
-                troubles.append(Trouble(ORPHAN, text, f"partition {number} has no {lacks} and is not imported"))
+                findings.append(Finding(ORPHAN, text, f"partition {number} has no {lacks} and is not imported"))
                 continue
             pairs = maps.get(number)
             parameters = as_map(pairs, self._parameter)

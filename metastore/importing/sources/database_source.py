@@ -17,7 +17,7 @@ from metastore.importing.sources.database_tables import TableReader
 from metastore.importing.sources.objects import Batch, Selection, SourcePartition, SourceStatistics, Stage
 from metastore.importing.sources.shapes import ShapeReader
 from metastore.importing.sources.source import LogState, Survey
-from metastore.importing.sources.texts import nul_troubles
+from metastore.importing.sources.texts import nul_findings
 from metastore.storage.importing.bulk_load import Totals
 from thrift_idl.gen.hive_metastore.ttypes import Database, NotificationEvent, Table
 
@@ -106,7 +106,7 @@ class DatabaseSource:
 
     def read(self, stage: Stage, after: str, selection: Selection) -> Iterator[Batch]:
         for batch in self._readers[stage](after, selection):
-            batch.troubles += nul_troubles(self.connection.replaced)
+            batch.findings += nul_findings(self.connection.replaced)
             yield batch
 
     def database(self, name: DatabaseName) -> Database | None:

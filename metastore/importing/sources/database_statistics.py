@@ -10,7 +10,8 @@ from typing import Any, Final
 from metastore.domain.names import TableName
 from metastore.importing.sources.connections import SourceConnection
 from metastore.importing.sources.database_tables import ORPHAN, TableReader
-from metastore.importing.sources.objects import Batch, Selection, SourceStatistics, Trouble
+from metastore.importing.sources.objects import Batch, Selection, SourceStatistics
+from metastore.storage.importing.imports import Finding
 from thrift_idl.gen.hive_metastore.ttypes import (
     BinaryColumnStatsData,
     BooleanColumnStatsData,
@@ -142,7 +143,7 @@ class StatisticsReader:
         owner, table_id, partition = rows[0][:3]
         if (name := known.get(table_id)) is None:
             what = f"statistics of {len(rows)} columns"
-            batch.troubles.append(Trouble(ORPHAN, f"{what}, owner {owner}", "the table does not exist"))
+            batch.findings.append(Finding(ORPHAN, f"{what}, owner {owner}", "the table does not exist"))
             return
         if not selection.has(name.parent):
             return

@@ -7,9 +7,9 @@ from typing import Final
 
 from metastore.domain.names import is_object_name
 from metastore.importing.sources.connections import SourceConnection
-from metastore.importing.sources.objects import Trouble
 from metastore.importing.sources.source import Root, Survey
 from metastore.importing.sources.texts import NUL
+from metastore.storage.importing.imports import Finding
 
 _COUNTED: Final = {
     "databases": "DBS",
@@ -108,10 +108,10 @@ def _roots(connection: SourceConnection) -> list[Root]:
     return [Root(root, number) for root, number in objects_by_root.most_common()]
 
 
-def _version(connection: SourceConnection) -> list[Trouble]:
+def _version(connection: SourceConnection) -> list[Finding]:
     """Warns about versions of vendors, whose schemas may differ."""
     if not connection.schema.has("VERSION"):
-        return [Trouble("version", "VERSION", "the table does not exist; the version was derived from the columns")]
+        return [Finding("version", "VERSION", "the table does not exist; the version was derived from the columns")]
     rows = connection.rows('SELECT "SCHEMA_VERSION" FROM "VERSION"')
     written = str(rows[0][0]) if rows else "none"
     by_columns = connection.schema.version
@@ -119,11 +119,11 @@ def _version(connection: SourceConnection) -> list[Trouble]:
         return []
     vendor = "possibly a vendor's schema. Check the comparison carefully"
     detail = f"the source calls itself {written}, and has the columns of {by_columns}: {vendor}"
-    return [Trouble("version", "VERSION", detail)]
+    return [Finding("version", "VERSION", detail)]
 
 
-def _broken(connection: SourceConnection) -> list[Trouble]:
-    troubles = []
+def _broken(connection: SourceConnection) -> list[Finding]:
+    findings = []
     for kind, what, table, owner, key in _QUESTIONS:
         if not connection.schema.has(table):
             continue
@@ -133,20 +133,20 @@ def _broken(connection: SourceConnection) -> list[Trouble]:
         if table == "PARTITIONS" and owner == '"SDS"':
             query = query.replace("WHERE", 'JOIN "TBLS" t ON t."TBL_ID" = c."TBL_ID" WHERE')
         if number := int(connection.rows(query)[0][0]):
-            troubles.append(Trouble(kind, f"{number} {what}", "they are not imported"))
-    return troubles
+            findings.append(Finding(kind, f"{number} {what}", "they are not imported"))
+    return findings
 
 
-def _misnamed(connection: SourceConnection) -> list[Trouble]:
+def _misnamed(connection: SourceConnection) -> list[Finding]:
     """Returns objects without a name, with names that differ in case only, and texts in another encoding."""
-    troubles = []
+    findings = []
     for what, table, column in (
         ("databases", "DBS", "NAME"),
         ("tables", "TBLS", "TBL_NAME"),
         ("partitions", "PARTITIONS", "PART_NAME"),
     ):
         if number := int(connection.rows(f'SELECT COUNT(*) FROM "{table}" WHERE "{column}" IS NULL')[0][0]):  # noqa: S608 - constants
-            troubles.append(Trouble("orphan", f"{number} {what} without a name", "they are not imported"))
+            findings.append(Finding("orphan", f"{number} {what} without a name", "they are not imported"))
     twins = (
         ("databases", 'SELECT COUNT(*) FROM "DBS" GROUP BY LOWER("NAME"){catalog} HAVING COUNT(*) > 1'),
         ("tables", 'SELECT COUNT(*) FROM "TBLS" GROUP BY "DB_ID", LOWER("TBL_NAME") HAVING COUNT(*) > 1'),
@@ -156,55 +156,55 @@ def _misnamed(connection: SourceConnection) -> list[Trouble]:
     for what, query in twins:
         if rows := connection.rows(query.format(catalog=catalog)):
             detail = "both are kept" if what == "partitions" else "clients reach only the oldest one, which is imported"
-            troubles.append(Trouble("names that differ in case only", f"{len(rows)} names of {what}", detail))
+            findings.append(Finding("names that differ in case only", f"{len(rows)} names of {what}", detail))
     for table, column in sorted(connection.schema.latin1):
         if column in ("COMMENT", "PARAM_VALUE", "PKEY_COMMENT", "PART_KEY_VAL", "PART_NAME"):
             detail = "texts that are UTF-8 are read as UTF-8, others as latin1"
-            troubles.append(Trouble("latin1", f"{table}.{column}", detail))
-    return troubles
+            findings.append(Finding("latin1", f"{table}.{column}", detail))
+    return findings
 
 
-def _odd(connection: SourceConnection) -> list[Trouble]:
-    troubles = []
+def _odd(connection: SourceConnection) -> list[Finding]:
+    findings = []
     untimed = int(connection.rows('SELECT COUNT(*) FROM "TBLS" WHERE "CREATE_TIME" = 0')[0][0])
     if untimed:
-        troubles.append(Trouble("creation time 0", f"{untimed} tables", "kept unchanged"))
+        findings.append(Finding("creation time 0", f"{untimed} tables", "kept unchanged"))
     for (name,) in connection.rows('SELECT "TBL_NAME" FROM "TBLS" WHERE "TBL_NAME" IS NOT NULL'):
         if not is_object_name(name):
-            troubles.append(Trouble("name that this server rejects", name, "imported unchanged"))
+            findings.append(Finding("name that this server rejects", name, "imported unchanged"))
     if connection.schema.has("SKEWED_COL_NAMES"):
         skewed = int(connection.rows('SELECT COUNT(DISTINCT "SD_ID") FROM "SKEWED_COL_NAMES"')[0][0])
         if skewed:
             detail = "Hive 2.3 on PostgreSQL cannot read them through Thrift; the database can"
-            troubles.append(Trouble("skew", f"{skewed} storage descriptors", detail))
-    return troubles
+            findings.append(Finding("skew", f"{skewed} storage descriptors", detail))
+    return findings
 
 
-def _with_nul(connection: SourceConnection) -> list[Trouble]:
+def _with_nul(connection: SourceConnection) -> list[Finding]:
     """Returns the columns of MySQL with NUL characters. PostgreSQL has none."""
-    troubles = []
+    findings = []
     for table, column in _FREE_TEXTS:
         if (condition := connection.has_nul(f'"{column}"')) is None:
             return []
         query = f'SELECT COUNT(*) FROM "{table}" WHERE {condition}'  # noqa: S608 - constants
         if number := int(connection.rows(query)[0][0]):
-            troubles.append(Trouble(NUL, f"{number} rows of {table}", "it is replaced by U+2400"))
-    return troubles
+            findings.append(Finding(NUL, f"{number} rows of {table}", "it is replaced by U+2400"))
+    return findings
 
 
-def _transactions(connection: SourceConnection) -> list[Trouble]:
+def _transactions(connection: SourceConnection) -> list[Finding]:
     if not connection.schema.has("TXNS"):
         return []
-    troubles = []
+    findings = []
     for state, text in (("o", "open"), ("a", "aborted")):
         number = int(connection.rows('SELECT COUNT(*) FROM "TXNS" WHERE "TXN_STATE" = %s', state)[0][0])
         if number:
             detail = "imported as aborted: end them before the switch" if state == "o" else "imported with their writes"
-            troubles.append(Trouble("transactions", f"{number} {text}", detail))
+            findings.append(Finding("transactions", f"{number} {text}", detail))
     query = 'SELECT COUNT(*) FROM "TABLE_PARAMS" WHERE "PARAM_KEY" = %s AND LOWER("PARAM_VALUE") = %s'
     acid = int(connection.rows(query, "transactional", "true")[0][0])
     if acid:
-        troubles.append(
-            Trouble("transactional tables", f"{acid} tables", "write ids and high-water marks are imported")
+        findings.append(
+            Finding("transactional tables", f"{acid} tables", "write ids and high-water marks are imported")
         )
-    return troubles
+    return findings

@@ -7,8 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.importing.sources.connections import SourceConnection, as_map, chosen
-from metastore.importing.sources.objects import Batch, Selection, Trouble
+from metastore.importing.sources.objects import Batch, Selection
 from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
+from metastore.storage.importing.imports import Finding
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, FieldSchema, PrincipalType, Table
 
 _TABLES: Final = 500
@@ -121,20 +122,20 @@ class TableReader:
             FROM "DBS" d ORDER BY d."DB_ID"
         """)  # noqa: S608 - constants
         parameters = self._parameters("DATABASE_PARAMS", "DB_ID", [row[0] for row in rows])
-        databases, troubles, seen = [], [], set[DatabaseName]()
+        databases, findings, seen = [], [], set[DatabaseName]()
         for number, catalog, name, description, location, owner, owner_type, created_at, managed_at, kind_of in rows:
             if name is None:
-                troubles.append(Trouble(ORPHAN, f"database {number}", "it has no name and is not imported"))
+                findings.append(Finding(ORPHAN, f"database {number}", "it has no name and is not imported"))
                 continue
             identity = DatabaseName(catalog.lower(), name.lower())
             if not selection.has(identity):
                 continue
             if identity in seen:
-                troubles.append(Trouble(DUPLICATE, name, f"the database {name} is not imported"))
+                findings.append(Finding(DUPLICATE, name, f"the database {name} is not imported"))
                 continue
             seen.add(identity)
             if kind_of == "REMOTE":
-                troubles.append(Trouble("remote database", name, "its data connector is not imported"))
+                findings.append(Finding("remote database", name, "its data connector is not imported"))
             databases.append(
                 Database(
                     name=identity.name,
@@ -148,7 +149,7 @@ class TableReader:
                     managedLocationUri=managed_at,
                 )
             )
-        yield Batch(databases, "all", troubles)
+        yield Batch(databases, "all", findings)
 
     def tables(self, after: str, selection: Selection) -> Iterator[Batch]:
         """Yields the tables of the selection by their ids. The cursor is the last id."""
@@ -156,7 +157,7 @@ class TableReader:
         while rows := self._rows('t."TBL_ID" > %s ORDER BY t."TBL_ID" LIMIT %s', last, _TABLES):
             last = rows[-1][0]
             batch = Batch([], str(last))
-            wanted = [row for row in rows if self._is_wanted(row, selection, batch.troubles)]
+            wanted = [row for row in rows if self._is_wanted(row, selection, batch.findings)]
             batch.objects = self._structs(wanted)
             yield batch
 
@@ -192,17 +193,17 @@ class TableReader:
             *values,
         )
 
-    def _is_wanted(self, row: Sequence[Any], selection: Selection, troubles: list[Trouble]) -> bool:
+    def _is_wanted(self, row: Sequence[Any], selection: Selection, findings: list[Finding]) -> bool:
         number, catalog, database, name = row[:4]
         if database is None or name is None:
             lacks = "database" if database is None else "name"
-            troubles.append(Trouble(ORPHAN, name or f"table {number}", f"it has no {lacks} and is not imported"))
+            findings.append(Finding(ORPHAN, name or f"table {number}", f"it has no {lacks} and is not imported"))
             return False
         if not selection.has(DatabaseName(catalog.lower(), database.lower())):
             return False
         if not self.is_reachable(number):
             text = f"{database}.{name}"
-            troubles.append(Trouble(DUPLICATE, text, "the name is taken by an older table; it is not imported"))
+            findings.append(Finding(DUPLICATE, text, "the name is taken by an older table; it is not imported"))
             return False
         return True
 
@@ -254,7 +255,7 @@ class TableReader:
 
     def _parameters(self, table: str, owner: str, ids: Sequence[int]) -> dict[int, dict[str, str]]:
         value = self._connection.texts(table, "PARAM_VALUE")
-        pairs = self._connection.map_of('"PARAM_KEY"', '"PARAM_VALUE"')
+        pairs = self._connection.parameters
         condition, values = chosen(f'"{owner}"', ids)
         query = f'SELECT "{owner}", {pairs} FROM "{table}" WHERE {condition} GROUP BY "{owner}"'  # noqa: S608 - constants
         return {number: as_map(texts, value) for number, texts in self._connection.maps(query, *values).items()}

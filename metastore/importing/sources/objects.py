@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from metastore.domain.names import DatabaseName, TableName
+from metastore.storage.importing.imports import Finding
 from metastore.storage.mapping.descriptors import Descriptor, shared_part
 from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj, Partition, StorageDescriptor
 
@@ -126,14 +127,6 @@ class TransactionState:
     unfinished: Sequence[OpenTransaction] = ()
 
 
-class Trouble(NamedTuple):
-    """A finding about the source: a broken row, or an object that is changed or left out."""
-
-    kind: str
-    object: str
-    detail: str
-
-
 Object: TypeAlias = Any
 """A Catalog, Database, Table, Function, Index, Role, RolePrincipalGrant, HiveObjectPrivilege or NotificationEvent of
 Thrift, or one of the classes of this module."""
@@ -145,7 +138,7 @@ class Batch:
 
     objects: list[Object]
     cursor: str
-    troubles: list[Trouble] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

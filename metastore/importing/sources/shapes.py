@@ -158,7 +158,7 @@ class ShapeReader:
         """Returns the parameters of each serde as a JSON text: equal texts mean equal parameters."""
         if not ids:
             return {}
-        pairs = self._connection.map_of('"PARAM_KEY"', '"PARAM_VALUE"')
+        pairs = self._connection.parameters
         condition, values = chosen('"SERDE_ID"', ids)
         query = f'SELECT "SERDE_ID", {pairs} FROM "SERDE_PARAMS" WHERE {condition} GROUP BY "SERDE_ID"'  # noqa: S608 - constants
         return dict(self._connection.rows(query, *values))

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from metastore.domain.names import DatabaseName, TableName
-from metastore.importing.sources.objects import Batch, Selection, SourcePartition, SourceStatistics, Stage, Trouble
+from metastore.importing.sources.objects import Batch, Selection, SourcePartition, SourceStatistics, Stage
 from metastore.storage.importing.bulk_load import Totals
+from metastore.storage.importing.imports import Finding
 from thrift_idl.gen.hive_metastore.ttypes import Database, NotificationEvent, Table
 
 
@@ -43,7 +44,7 @@ class Survey:
     counts: dict[str, int]
     roots: Sequence[Root]
     left_out: dict[str, int]
-    troubles: Sequence[Trouble]
+    findings: Sequence[Finding]
 
 
 class Source(Protocol):

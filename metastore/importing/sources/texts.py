@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from metastore.importing.sources.objects import Trouble
+from metastore.storage.importing.imports import Finding
 
 NUL: Final = "NUL character"
 _NUL: Final = "\0"
@@ -38,9 +38,9 @@ def storable(value: Any, replaced: list[str]) -> Any:
     return value
 
 
-def nul_troubles(replaced: list[str]) -> list[Trouble]:
+def nul_findings(replaced: list[str]) -> list[Finding]:
     """Returns the findings of replaced texts, and empties the list."""
     detail = "a NUL character is replaced by U+2400: PostgreSQL cannot store it"
-    troubles = [Trouble(NUL, text[:_SHOWN], detail) for text in replaced]
+    findings = [Finding(NUL, text[:_SHOWN], detail) for text in replaced]
     replaced.clear()
-    return troubles
+    return findings

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from metastore.domain.names import DatabaseName, TableName
-from metastore.importing.sources.objects import Batch, MasterKey, Selection, Token, TransactionState, Trouble
+from metastore.importing.sources.objects import Batch, MasterKey, Selection, Token, TransactionState
 from metastore.importing.sources.thrift_calls import in_catalog
 from metastore.importing.sources.thrift_listing import ThriftListing
+from metastore.storage.importing.imports import Finding
 from thrift_idl.gen.hive_metastore.ttypes import (
     GetPrincipalsInRoleRequest,
     GetValidWriteIdsRequest,
@@ -77,10 +78,10 @@ class AccessReader:
         if reply is None:
             return
         marks: dict[TableName, int] = {}
-        troubles: list[Trouble] = []
+        findings: list[Finding] = []
         if reply.open_txns:
             detail = "open or aborted; later writes of these transactions are not imported"
-            troubles.append(Trouble(INVALID_WRITES, f"{len(reply.open_txns)} transactions", detail))
+            findings.append(Finding(INVALID_WRITES, f"{len(reply.open_txns)} transactions", detail))
         for _, tables, _ in self._listing.tables("", selection):
             for table in filter(_is_transactional, tables):
                 name = TableName(table.catName, table.dbName, table.tableName)
@@ -91,8 +92,8 @@ class AccessReader:
                     marks[name] = ids.writeIdHighWaterMark
                     if ids.invalidWriteIds:
                         detail = f"write ids {ids.invalidWriteIds[:20]}: import from the source's database"
-                        troubles.append(Trouble(INVALID_WRITES, str(name), detail))
-        yield Batch([TransactionState(reply.txn_high_water_mark, marks)], "all", troubles)
+                        findings.append(Finding(INVALID_WRITES, str(name), detail))
+        yield Batch([TransactionState(reply.txn_high_water_mark, marks)], "all", findings)
 
     def master_keys(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
         """Yields the keys of delegation tokens, without their numbers. Nothing if the server does not allow it."""

@@ -7,9 +7,10 @@ from typing import Final
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName
 from metastore.errors import NotFoundError, UnavailableError
-from metastore.importing.sources.objects import Selection, Trouble
+from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.texts import storable
 from metastore.importing.sources.thrift_calls import ThriftCalls, UnsupportedCallError, in_catalog
+from metastore.storage.importing.imports import Finding
 from metastore.storage.mapping.descriptors import complete
 from thrift_idl.gen.hive_metastore.ttypes import ClientCapabilities, ClientCapability, GetTablesRequest, Table
 
@@ -57,7 +58,7 @@ class ThriftListing:
 
     def tables(
         self, after: str, selection: Selection, *, inclusive: bool = False
-    ) -> Iterator[tuple[str, list[Table], list[Trouble]]]:
+    ) -> Iterator[tuple[str, list[Table], list[Finding]]]:
         """Yields some tables at a time: the cursor after them, the tables, and those that cannot be read.
 
         `inclusive`: begins with the table of the cursor instead of the one after it.
@@ -70,10 +71,10 @@ class ThriftListing:
             ]
             for start in range(0, len(names), TABLES):
                 some = names[start : start + TABLES]
-                troubles: list[Trouble] = []
-                yield cursor(database, some[-1]), self.read(database, some, troubles), troubles
+                findings: list[Finding] = []
+                yield cursor(database, some[-1]), self.read(database, some, findings), findings
 
-    def read(self, database: DatabaseName, names: Sequence[str], troubles: list[Trouble]) -> list[Table]:
+    def read(self, database: DatabaseName, names: Sequence[str], findings: list[Finding]) -> list[Table]:
         """Returns the tables that exist. A table that the server cannot read is reported; the others are still
         returned.
         """
@@ -83,8 +84,8 @@ class ThriftListing:
             return []
         except UnsupportedCallError as error:
             if len(names) > 1:
-                return [table for one in names for table in self.read(database, [one], troubles)]
-            troubles.append(Trouble(UNREADABLE, f"{database}.{names[0]}", str(error)))
+                return [table for one in names for table in self.read(database, [one], findings)]
+            findings.append(Finding(UNREADABLE, f"{database}.{names[0]}", str(error)))
             return []
         completed = [_completed(storable(table, self.calls.replaced), database) for table in tables]
         return sorted(completed, key=lambda table: str(table.tableName))

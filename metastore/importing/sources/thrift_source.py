@@ -19,16 +19,16 @@ from metastore.importing.sources.objects import (
     SourcePartition,
     SourceStatistics,
     Stage,
-    Trouble,
 )
 from metastore.importing.sources.source import LogState, Survey
-from metastore.importing.sources.texts import nul_troubles, storable
+from metastore.importing.sources.texts import nul_findings, storable
 from metastore.importing.sources.thrift_access import AccessReader
 from metastore.importing.sources.thrift_calls import ThriftCalls, UnsupportedCallError, in_catalog
 from metastore.importing.sources.thrift_listing import UNREADABLE, ThriftListing, cursor_of
 from metastore.importing.sources.thrift_objects import ObjectReader
 from metastore.importing.sources.thrift_survey import survey
 from metastore.storage.importing.bulk_load import Totals
+from metastore.storage.importing.imports import Finding
 from metastore.storage.mapping.descriptors import complete, format_and_skew, without_locations
 from thrift_idl.gen.hive_metastore.ttypes import (
     Catalog,
@@ -148,7 +148,7 @@ class ThriftSource:
         for batch in self._readers[stage](after, selection) if after != _DONE else ():
             if stage not in _CLEANED:
                 batch.objects = storable(list(batch.objects), self._calls.replaced)
-            batch.troubles += nul_troubles(self._calls.replaced)
+            batch.findings += nul_findings(self._calls.replaced)
             yield batch
 
     def database(self, name: DatabaseName) -> Database | None:
@@ -237,8 +237,8 @@ class ThriftSource:
         yield Batch(databases, _DONE)
 
     def _tables(self, after: str, selection: Selection) -> Iterator[Batch]:
-        for at, tables, troubles in self._listing.tables(after, selection):
-            yield Batch(list(tables), at, troubles)
+        for at, tables, findings in self._listing.tables(after, selection):
+            yield Batch(list(tables), at, findings)
 
     def _partitions(self, after: str, selection: Selection) -> Iterator[Batch]:
         """Yields partitions. The cursor is a table and the name of its last partition."""
@@ -258,7 +258,7 @@ class ThriftSource:
                 batch.objects = list(self._read_partitions(table, some))
             except UnsupportedCallError as error:
                 detail = f"{len(some)} partitions up to {some[-1]}: {error}"
-                batch.troubles.append(Trouble(UNREADABLE, f"{table.dbName}.{table.tableName}", detail))
+                batch.findings.append(Finding(UNREADABLE, f"{table.dbName}.{table.tableName}", detail))
             yield batch
 
     def _read_partitions(self, table: Table, names: Sequence[str]) -> list[SourcePartition]:

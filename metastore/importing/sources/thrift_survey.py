@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Mapping
 
 from metastore.domain.names import TableName, is_object_name
-from metastore.importing.sources.objects import Selection, Trouble
+from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.source import Root, Survey
-from metastore.importing.sources.texts import nul_troubles
+from metastore.importing.sources.texts import nul_findings
 from metastore.importing.sources.thrift_calls import in_catalog
 from metastore.importing.sources.thrift_listing import ThriftListing
+from metastore.storage.importing.imports import Finding
 from metastore.warehouse import paths
 
 _LEFT_OUT = "master keys and delegation tokens (use the source's database)"
@@ -26,13 +27,13 @@ _NO_ROOTS = (
 def survey(listing: ThriftListing, hidden: Mapping[str, str]) -> Survey:
     """Returns the survey of a metastore. `hidden`: fields of column statistics that the server does not return."""
     calls, counts, roots = listing.calls, Counter[str](), Counter[str]()
-    troubles: list[Trouble] = []
+    findings: list[Finding] = []
     for database in listing.databases(Selection()):
         counts["databases"] += 1
         raw = calls.optional("get_database", in_catalog(database.catalog, database.name))
         roots[_root(raw.locationUri if raw else None)] += 1
     for _, tables, unreadable in listing.tables("", Selection()):
-        troubles += unreadable
+        findings += unreadable
         for table in tables:
             counts["tables"] += 1
             roots[_root(table.sd.location)] += 1
@@ -40,14 +41,14 @@ def survey(listing: ThriftListing, hidden: Mapping[str, str]) -> Survey:
             if table.partitionKeys:
                 where = in_catalog(name.catalog, name.database)
                 counts["partitions"] += len(calls.optional("get_partition_names", where, name.name, -1) or ())
-            troubles += _odd(str(name), table)
+            findings += _odd(str(name), table)
     if counts["partitions"]:
-        troubles.append(Trouble("locations of partitions", f"{counts['partitions']} partitions", _NO_ROOTS))
-    troubles += nul_troubles(calls.replaced)
+        findings.append(Finding("locations of partitions", f"{counts['partitions']} partitions", _NO_ROOTS))
+    findings += nul_findings(calls.replaced)
     left_out = {_HIDDEN.format(field=field, setting=setting): 1 for field, setting in hidden.items()}
     if calls.optional("get_all_token_identifiers") or calls.optional("get_master_keys"):
         left_out[_LEFT_OUT] = 1
-    return Survey(dict(counts), _listed(roots), left_out, troubles)
+    return Survey(dict(counts), _listed(roots), left_out, findings)
 
 
 def _listed(roots: Counter[str]) -> list[Root]:
@@ -62,13 +63,13 @@ def _root(location: str | None) -> str:
     return f"{parts.scheme}://{parts.authority or ''}"
 
 
-def _odd(name: str, table: object) -> list[Trouble]:
-    troubles = []
+def _odd(name: str, table: object) -> list[Finding]:
+    findings = []
     if not is_object_name(getattr(table, "tableName", "")):
-        troubles.append(Trouble("name that this server rejects", name, "imported unchanged"))
+        findings.append(Finding("name that this server rejects", name, "imported unchanged"))
     if not getattr(table, "createTime", 0):
-        troubles.append(Trouble("creation time 0", name, "kept unchanged"))
+        findings.append(Finding("creation time 0", name, "kept unchanged"))
     if (getattr(table, "parameters", None) or {}).get("transactional", "").lower() == "true":
         detail = "aborted writes are not visible through Thrift: use the source's database"
-        troubles.append(Trouble("transactional tables", name, detail))
-    return troubles
+        findings.append(Finding("transactional tables", name, detail))
+    return findings

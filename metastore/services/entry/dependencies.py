@@ -119,11 +119,11 @@ class DependencyService(ClockedService):
             stored = get_table(work, table)
             tables = work.dependencies.upwards([stored.ref.id], transitive=transitive)
             edges: dict[int, PartitionEdge] = {}
-            level = work.dependencies.edges_above([_spec(stored.ref, values or ())], named=True)
+            level = work.dependencies.edges_above([_spec(stored.ref, values or ())])
             while level:
                 edges |= {edge.partition_id: edge for edge in level}
                 below = {number for edge in level for number in edge.base_partition_ids} - edges.keys()
-                level = work.dependencies.edges(sorted(below), named=True) if transitive and below else []
+                level = work.dependencies.edges(sorted(below)) if transitive and below else []
         return _answer(tables, list(edges.values()), base_partitions=base_partitions)
 
     def downwards(

@@ -61,7 +61,7 @@ class PartitionWaitingService:
             level = ids
             while dependencies and level:
                 seen |= set(level)
-                edges = work.dependencies.edges(level, named=True)
+                edges = work.dependencies.edges(level)
                 if any(not edge.total for edge in edges):
                     return False
                 level = sorted({number for edge in edges for number in edge.base_partition_ids} - seen)

@@ -69,7 +69,7 @@ class ImportState(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """An object that an import has changed, skipped or reported as invalid. `kind`: the class of findings."""
+    """An object that an import has changed, skipped or reported as invalid, or a broken row of the source."""
 
     kind: str
     object: str

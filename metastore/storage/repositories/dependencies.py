@@ -39,7 +39,10 @@ class TableEdge(NamedTuple):
 
 
 class PartitionEdge(NamedTuple):
-    """A dependent partition and its base partitions: all partitions of the base table that start with its values."""
+    """A dependent partition and its base partitions: all partitions of the base table that start with its values.
+
+    `base_names` is None and `base_partition_ids` empty if there are none, or if the query does not ask for names.
+    """
 
     partition_id: int
     dependent_id: int
@@ -58,18 +61,18 @@ class PartitionEdge(NamedTuple):
 
 
 class Spec(NamedTuple):
-    """The partitions of a table whose values start with these; empty: all partitions."""
+    """Selects the partitions of a table whose values start with `values`; all partitions if it is empty."""
 
     table_id: int
     values: Sequence[str]
     keys: Sequence[str | None]
 
 
-_FOUND = """
+_NAMES = """
     array_agg(r.name ORDER BY r.name) FILTER (WHERE r.table_id = w.base_id) AS names,
     array_agg(r.id) FILTER (WHERE r.table_id = w.base_id) AS ids
 """
-_NOT_FOUND = "NULL::text[] AS names, NULL::bigint[] AS ids"
+_NO_NAMES = "NULL::text[] AS names, NULL::bigint[] AS ids"
 # The digest after the versions of the changed partitions have risen by one.
 _NEXT = """
     sha256(convert_to(coalesce(string_agg(r.id || ':' || r.version
@@ -99,7 +102,7 @@ _SPECS = """
     CROSS JOIN LATERAL (SELECT raw.v::text[] AS "values", raw.k::text[] COLLATE "C" AS keys) AS s
 """
 _IDS = "SELECT unnest(cast(:ids AS bigint[])) AS partition_id"
-# One is a prefix of the other: the length of the shorter one.
+# The length of the shorter list. Two lists overlap if they are equal up to this length.
 _BOTH = "least(cardinality(s.keys), cardinality(d.keys))"
 _OVERLAPPING = f"""
     SELECT d.partition_id FROM {_SPECS} JOIN partition_dependencies AS d
@@ -113,16 +116,13 @@ _OVERLAPPING = f"""
         ON d.{{table}} = raw.table_id AND cardinality(s.keys) > 0 AND s.keys[1] IS NULL AND d.keys[1] IS NULL
         AND d."values"[1:{_BOTH}] = s."values"[1:{_BOTH}]
 """  # noqa: S608 - only constants of this module
-_ABOVE = _OVERLAPPING.format(table="dependent_id")
-_BELOW = _OVERLAPPING.format(table="base_id")
-_QUERIES = {
-    (selection, named): _edges(query, _FOUND if named else _NOT_FOUND)
-    for selection, query in {"ids": _IDS, "above": _ABOVE, "below": _BELOW}.items()
-    for named in (True, False)
-}
+_OF_PARTITIONS = _edges(_IDS, _NAMES)
+_ABOVE = _edges(_OVERLAPPING.format(table="dependent_id"), _NAMES)
+_BELOW = _edges(_OVERLAPPING.format(table="base_id"), _NAMES)
+_BELOW_WITHOUT_NAMES = _edges(_OVERLAPPING.format(table="base_id"), _NO_NAMES)
 
 _PUBLISH = text(f"""
-    WITH RECURSIVE chosen AS ({_IDS}), {EVALUATED.format(columns=_NOT_FOUND)}
+    WITH RECURSIVE chosen AS ({_IDS}), {EVALUATED.format(columns=_NO_NAMES)}
     UPDATE partition_dependencies AS d SET digest = e.digest
     FROM numbered AS n JOIN evaluated AS e ON e.spec = n.spec WHERE d.partition_id = n.partition_id
 """)  # noqa: S608 - only constants of this module
@@ -214,7 +214,7 @@ class Dependencies(Repository):
         return [TableEdge(*row) for row in rows]
 
     def set_base(self, dependent_id: int, base_id: int) -> None:
-        """Makes this table the current base: new partitions depend on it."""
+        """Makes a table the current base of a dependent table: new partitions depend on it."""
         values = {"dependent_id": dependent_id, "base_id": base_id}
         self._connection.execute(
             text("UPDATE table_dependencies SET current = false WHERE dependent_id = :dependent_id AND current"), values
@@ -222,7 +222,7 @@ class Dependencies(Repository):
         self.add_base(dependent_id, base_id, current=True)
 
     def add_base(self, dependent_id: int, base_id: int, *, current: bool) -> None:
-        """Adds a base table. One that is known keeps its position."""
+        """Adds a base table. A known base keeps its position."""
         self._connection.execute(
             text("""
                 INSERT INTO table_dependencies AS t (dependent_id, base_id, position, current)
@@ -274,7 +274,7 @@ class Dependencies(Repository):
         self._connection.execute(query, {"ids": list(dependent_ids)})
 
     def serialise(self) -> None:
-        """Serialises adding bases until the transaction ends: two concurrent ones could close a cycle."""
+        """Serialises the adding of bases until the transaction ends: two concurrent additions could close a cycle."""
         self._connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended('dependencies', 0))"))
 
     def sources(self, dependent_ids: Sequence[int]) -> dict[int, list[Source]]:
@@ -293,20 +293,23 @@ class Dependencies(Repository):
             sources[dependent_id].append(Source(*source))
         return sources
 
-    def edges(self, partition_ids: Sequence[int], *, named: bool) -> list[PartitionEdge]:
-        """Returns the dependencies of these partitions, by name. `named`: with names and ids of the base partitions."""
-        return self._edges("ids", {"ids": list(partition_ids)}, named=named)
+    def edges(self, partition_ids: Sequence[int]) -> list[PartitionEdge]:
+        """Returns the dependencies of these partitions, by name."""
+        return self._edges(_OF_PARTITIONS, {"ids": list(partition_ids)})
 
-    def edges_above(self, specs: Sequence[Spec], *, named: bool) -> list[PartitionEdge]:
+    def edges_above(self, specs: Sequence[Spec]) -> list[PartitionEdge]:
         """Returns the dependencies of the dependent partitions that start with these values."""
-        return self._edges("above", _arrays(specs), named=named)
+        return self._edges(_ABOVE, _arrays(specs))
 
     def edges_below(self, specs: Sequence[Spec], *, named: bool) -> list[PartitionEdge]:
-        """Returns the dependencies on partitions that start with these values."""
-        return self._edges("below", _arrays(specs), named=named)
+        """Returns the dependencies on partitions that start with these values.
 
-    def _edges(self, query: str, values: dict[str, Any], *, named: bool) -> list[PartitionEdge]:
-        return [PartitionEdge(*row) for row in self._connection.execute(_QUERIES[query, named], values)]
+        `named`: with names and ids of the base partitions.
+        """
+        return self._edges(_BELOW if named else _BELOW_WITHOUT_NAMES, _arrays(specs))
+
+    def _edges(self, query: Any, values: dict[str, Any]) -> list[PartitionEdge]:
+        return [PartitionEdge(*row) for row in self._connection.execute(query, values)]
 
     def outside(self, database_id: int) -> list[str]:
         """Lists dependent tables of other databases that depend on tables of this one, as database.table."""
@@ -324,7 +327,7 @@ class Dependencies(Repository):
             SELECT DISTINCT b.name, CASE WHEN dt.database_id = b.database_id THEN dt.name END
             FROM databases JOIN tables AS b ON b.database_id = databases.id
             JOIN table_dependencies AS d ON d.base_id = b.id
-            JOIN tables AS dt ON dt.id = d.dependent_id AND dt.database_id IS NOT NULL -- dropped ones hold nothing
+            JOIN tables AS dt ON dt.id = d.dependent_id AND dt.database_id IS NOT NULL -- dropped dependents do not count
             WHERE databases.catalog = :catalog AND databases.name = :database AND {_USED} ORDER BY 1, 2
         """)  # noqa: S608 - only constants of this module
         rows = self._connection.execute(query, {"catalog": database.catalog, "database": database.name})

@@ -1,4 +1,4 @@
-"""Rows of a source as old sites have them: one of each class of trouble."""
+"""Rows of a source as old sites have them: one for each kind of finding."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_the_plan_names_problems_of_an_import(hive: HiveDatabase, first: Server,
     assert access["wasbs"] == "only registered: this server has no library for the scheme"
     assert "METASTORE_ALLOWED_LOCATIONS" in access["file"]
     assert plan.log.startswith("on, at event 42, back to event 40")
-    kinds = {trouble.kind for trouble in plan.survey.troubles}
+    kinds = {finding.kind for finding in plan.survey.findings}
     assert kinds == {
         "orphan",
         "names that differ in case only",
@@ -153,7 +153,7 @@ def test_the_plan_names_problems_of_an_import(hive: HiveDatabase, first: Server,
     }
     assert plan.collisions == []
     assert through_thrift.survey.counts == {"databases": 2, "tables": 8, "partitions": 35}
-    assert "locations of partitions" in {trouble.kind for trouble in through_thrift.survey.troubles}
+    assert "locations of partitions" in {finding.kind for finding in through_thrift.survey.findings}
     assert through_thrift.survey.left_out == {"master keys and delegation tokens (use the source's database)": 1}
 
 
@@ -178,7 +178,7 @@ def test_nul_characters_are_replaced_and_reported(
     monkeypatch.setattr(ThriftCalls, "call", with_nul)
     with closing(open_source(first.uri)) as source:
         plan = make_plan(source, None, Roots("file:/nowhere"), Selection())
-    assert "NUL character" in {trouble.kind for trouble in plan.survey.troubles}
+    assert "NUL character" in {finding.kind for finding in plan.survey.findings}
     state = copy(first.uri, database_url)
     with opened(database_url) as store, store.read() as work:
         found = [finding.object for finding in work.imports.findings(state.id) if finding.kind == "NUL character"]
