@@ -109,9 +109,9 @@ def _print_plan(plan: Plan, unready: str) -> None:
     print_table("Objects", ["kind", "number"], [[kind, str(number)] for kind, number in plan.survey.counts.items()])
     print_table("Locations", ["root", "objects", "access"], [[root, str(n), text] for root, n, text in plan.roots])
     left_out = plan.survey.left_out.items()
-    print_table("What stays behind", ["kind", "number"], [[kind, str(number)] for kind, number in left_out])
+    print_table("Not imported", ["kind", "number"], [[kind, str(number)] for kind, number in left_out])
     rows = [list(finding) for finding in plan.survey.findings]
-    print_table("What to know", ["class", "object", "what happens"], rows)
+    print_table("Findings", ["class", "object", "what happens"], rows)
     if plan.collisions:
         text = ", ".join(map(str, plan.collisions))
         click.echo(printable(f"metastore: these databases exist on this server already: {text}"), err=True)

@@ -172,7 +172,7 @@ class Connection:
         """
         try:
             getattr(self._client, f"send_{method}")(*args)
-        except OverflowError:  # a number of the caller's
+        except OverflowError:  # an argument is too large for its Thrift type
             raise
         except BROKEN as error:
             # The server executes a call only after it has received the last byte.

@@ -321,7 +321,7 @@ def roles(authorizer: Authorizer, answer: list[Role], name: str | None, kind: in
 def role_grants(
     authorizer: Authorizer, answer: GetRoleGrantsForPrincipalResponse, name: str | None, kind: int | None
 ) -> GetRoleGrantsForPrincipalResponse:
-    """As `roles`, for an answer that lists grants."""
+    """Does the same as `roles` for an answer that lists grants."""
     grants = [grant for grant in answer.principalGrants if grant.roleName != ADMIN]
     if _is_own_admin_role(authorizer, name, kind):
         grants.append(RolePrincipalGrant(ADMIN, name, PrincipalType.USER, grantOption=False, grantTime=0))

@@ -59,13 +59,13 @@ def set_dependent_owner(grants: CallerGrants, request: CreateDependentTableReque
 
 
 def set_user(grants: CallerGrants, request: LockRequest | OpenTxnRequest | None) -> None:
-    """Makes the caller the holder of a lock or transaction."""
+    """Makes the caller the holder of a lock or transaction, unless an administrator names another user."""
     if request is not None and not (grants.is_admin and request.user):
         request.user = grants.user or ""
 
 
 def set_runner(grants: CallerGrants, request: CompactionRequest | None) -> None:
-    """Leaves the user of a compaction to Hive, which takes the owner of the directory."""
+    """Removes the user of a compaction, unless an administrator sends it. Hive then takes the directory's owner."""
     if request is not None and not grants.is_admin:
         request.runas = None
 
@@ -80,7 +80,7 @@ def set_viewer(grants: CallerGrants, request: GetPartitionsPsWithAuthRequest | N
 
 
 def set_viewer_arguments(grants: CallerGrants, arguments: Any) -> None:
-    """As `set_viewer`, for the arguments of get_*_with_auth, whose classes have no common base."""
+    """Does the same as `set_viewer` for the arguments of get_*_with_auth, whose classes have no common base."""
     if grants.is_admin:
         return
     if arguments.user_name is not None:

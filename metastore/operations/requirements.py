@@ -1,4 +1,7 @@
-"""Requirements that follow from the structs of a call: databases, tables, partitions, functions, constraints."""
+"""Requirements that follow from the structs of a call: databases, tables, partitions, functions, constraints.
+
+The docstring of each function lists the rights that it requires.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +115,7 @@ def altered_table(name: TableName, new: Table | None) -> Requirements:
 
 
 def altered_or_replaced_table(name: TableName, new: Table | None, context: EnvironmentContext | None) -> Requirements:
-    """As `altered_table`, and DROP on the table that a rename replaces, if the context asks for that."""
+    """The requirements of `altered_table`; DROP on the table that a rename replaces, if the context asks for that."""
     yield from altered_table(name, new)
     if new is None or context is None or not replaces(context.properties or {}):
         return
@@ -128,7 +131,7 @@ def drop_indexes(table: TableName, index: str | None = None) -> Requirements:
 
 
 def drop_dependents(name: TableName) -> Requirements:
-    """As `drop_indexes`; DROP on every dependent table, because a cascading drop drops them too."""
+    """The requirements of `drop_indexes`; DROP on every dependent table, because a cascading drop drops them too."""
     yield from drop_indexes(name)
     yield DependentsPrivilege(name, (Right.DROP,))
 
@@ -273,7 +276,7 @@ def reported_write(table: TableName, write: WriteNotificationLogRequest | None) 
 
 
 def reported_writes(table: TableName, writes: Iterable[WriteNotificationLogRequest | None] | None) -> Requirements:
-    """As `reported_write`, for several writes."""
+    """The requirements of `reported_write`, for several writes."""
     return _reported(table, [write.fileInfo for write in writes or () if write is not None])
 
 

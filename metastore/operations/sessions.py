@@ -1,4 +1,7 @@
-"""Requirements for objects that clients hold and grant: locks, transactions, writes, privileges, roles."""
+"""Requirements for objects that clients hold and grant: locks, transactions, writes, privileges, roles.
+
+The docstring of each function states what it requires of the caller.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +139,7 @@ def publication(request: PublishRequest) -> Requirements:
 
 
 def publications(requests: Iterable[PublishRequest] | None) -> Requirements:
-    """As `publication`, for several tables."""
+    """The requirements of `publication`, for several tables."""
     for request in requests or ():
         yield from publication(request)
 

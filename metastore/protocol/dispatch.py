@@ -254,7 +254,10 @@ class KnownSession(CallSession):
         self._looked_up = float("-inf")
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
-        """As CallSession. May wait for a directory service. Rejects the call if it has the user under another name."""
+        """Handles a message as CallSession does. May wait for a directory service.
+
+        Rejects the call if the directory knows the user by another spelling of the name.
+        """
         now = time.monotonic()
         if now - self._looked_up > _GROUPS_INTERVAL:
             try:

@@ -15,7 +15,7 @@ _SHAPE: Final = 200  # characters of a statement
 
 
 class TracedRecords(CallRecords):
-    """As CallRecords, with a span for each call. Attributes have OpenTelemetry's names where it defines them."""
+    """Adds a span for each call to CallRecords. Attributes have OpenTelemetry's names where it defines them."""
 
     def __init__(self, slow: float, metrics: WorkerMetrics | None, spans: Spans) -> None:
         super().__init__(slow, metrics)

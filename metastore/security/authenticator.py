@@ -110,7 +110,7 @@ class SessionChecks:
         self._looked_up: dict[str, tuple[float, bool]] = {}  # user → time of search, whether it was found
 
     def ended(self, identities: Sequence[Identity]) -> list[str]:
-        """As `Authenticator.ended`. If the password file or the database is not available, sessions continue."""
+        """Implements `Authenticator.ended`. Sessions continue if the password file or the database is unavailable."""
         tokens = {identity.credential for identity in identities if identity.method == TOKEN}
         alive = self._alive_of({token for token in tokens if isinstance(token, bytes)})
         now = time.time()

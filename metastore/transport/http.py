@@ -83,7 +83,7 @@ class Requests:
     def __init__(
         self, listener: Listener, user: Identity | None, peer: str, send: Callable[[bytes], bool], *, encrypted: bool
     ) -> None:
-        """`user`: of the client certificate, if there is one. `send` sends a few bytes to the client."""
+        """`user`: the identity in the client certificate, if there is one. `send` sends a few bytes to the client."""
         self._listener = listener
         self._certified = user
         self.encrypted = encrypted

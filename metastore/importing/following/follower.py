@@ -39,7 +39,7 @@ _PAUSE: Final = 0.2  # seconds between two readings
 _SHARE: Final = 10  # a round takes at most this fraction (1/n) of the time
 _ROUND: Final = 30.0  # seconds between two comparisons of everything, if the source has no log
 _NOTED: Final = 5.0  # seconds between two records that there are no changes to apply
-_WHOLE: Final = 600.0  # seconds between two of them, if it has one: statistics and changes by SQL are in no log
+_WHOLE: Final = 600.0  # the same if the source has a log: statistics and changes by SQL are in no log
 
 
 @dataclass(frozen=True)

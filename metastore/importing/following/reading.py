@@ -21,7 +21,7 @@ EVENTS: Final = 1_000
 """Events of one reading."""
 _WINDOW: Final = 60.0  # seconds between the reading of an ID and the commit of its event, at most
 _AGAIN: Final = 1.0  # seconds between two readings of the latest part
-_SHARE: Final = 10  # reading it again takes at most one part of so many of the time
+_SHARE: Final = 10  # reading it again takes at most this fraction (1/n) of the time
 _OVERLAP: Final = 1_000
 """IDs before the position that a new process reads again: it does not know when the position was reached."""
 

@@ -15,7 +15,7 @@ from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj, Partition,
 
 
 class Stage(Enum):
-    """The kinds of objects, in the order in which they are copied: each needs those before it."""
+    """The kinds of objects, in the order in which they are copied: a kind can refer to the earlier ones."""
 
     CATALOGS = "catalogs"
     DATABASES = "databases"
@@ -43,7 +43,7 @@ BESIDE_TABLES: Final = (
     Stage.ROLE_GRANTS,
     Stage.PRIVILEGES,
 )
-"""Stages that are compared as a whole, and not table by table."""
+"""Stages that are compared as a whole, not table by table."""
 
 
 class Shape:
@@ -61,7 +61,7 @@ class Shape:
 class SourcePartition(NamedTuple):
     """A partition. Its `sd` has only its locations; the rest is in `shape`. `name`: as the source stores it.
 
-    `parameters`: the parameters of the struct as a JSON object, if the source has returned them so.
+    `parameters`: the parameters of the struct as a JSON object, if the source has returned them in this form.
     """
 
     table: TableName
@@ -105,7 +105,7 @@ class Token(NamedTuple):
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction of the source that is open or aborted. `state`: of `domain.transactions`."""
+    """A transaction of the source that is open or aborted. `state`: as in `domain.transactions`."""
 
     id: int
     state: str

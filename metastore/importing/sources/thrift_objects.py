@@ -51,9 +51,9 @@ class ObjectReader:
     def statistics(
         self, table: Table, partitions: Sequence[str] | None = None, *, own: bool = True
     ) -> Iterator[SourceStatistics]:
-        """Yields the statistics of these partitions of a table, or of all, then without the times of analysis.
+        """Yields the statistics of these partitions of a table, or of all of its partitions if there are None.
 
-        `own`: also those of the table.
+        `own`: also those of the table. The statistics of all partitions lack the times of analysis.
         """
         if own:
             yield from self._of_table(table)

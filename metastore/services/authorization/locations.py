@@ -97,8 +97,9 @@ def _check_trash(grants: CallerGrants, roots: Roots, asked: Mapping[str, str]) -
 def _inside(
     work: UnitOfWork, own: Sequence[str], table_id: int | None, locations: Iterable[str], *, owns_database: bool
 ) -> set[str]:
-    """Returns the locations in the directory of a table, without those in the directories of other objects in it; of a
-    database, which contains the data of others, only its own locations.
+    """Returns the locations at or below the `own` ones. Without a table, only the own ones of the database itself,
+    because other objects are below them. Directories of other objects in the table's are left out, unless the caller
+    owns the database.
     """
     inside = {location for location in locations if _is_in(location, own)}
     if table_id is None:
@@ -127,12 +128,12 @@ def _in_partitions(work: UnitOfWork, table_id: int, left: Mapping[str, str]) -> 
 def check_default_location(
     work: UnitOfWork, grants: CallerGrants, roots: Roots, required: LocationPrivilege
 ) -> Claim | None:
-    """Returns the default location of a new table or database, if it gets that; None if the object exists.
+    """Returns a claim of the default location, if a new table or database gets it; None if the object exists.
 
-    Runs the same statements for a table that exists: it may be hidden.
+    Runs the same statements for a table that exists, because it may be hidden.
 
-    Raises PermissionDeniedError if another table is there, or below. No right suffices for that: engines would mix the
-    rows of both.
+    Raises PermissionDeniedError if another table is there or below. No right permits this, because engines would mix
+    the rows of both.
     """
     default, exists = _default(work, required)
     if default is None:
@@ -197,8 +198,9 @@ def _of_database(work: UnitOfWork, database: DatabaseName) -> list[str]:
 def _unused(
     work: UnitOfWork, locations: Iterable[str], database: Collection[str], table_id: int | None
 ) -> dict[str, list[str]]:
-    """Returns the locations below the database's at, above and below which no other table or database has a location,
-    each with the directories between.
+    """Returns the free locations below the database's, each with the directories between both.
+
+    A location is free if no other table or database has a location at, below or, up to the database's, above it.
     """
     inside = {
         location: _between(location, above)

@@ -170,9 +170,9 @@ class Permission:
         return expanded(denied_rights(self._grants, Securable(name.catalog, name.database, 0, name=name.name)))
 
     def _compared_version(self, name: _Name, new: object) -> int | None:
-        """Returns the version of the table from which the new one differs only in statistics; None if there is more.
+        """Returns the version of the table if the new one differs only in statistics; None if it differs in more.
 
-        INSERT is enough for that, and only for that version: the call must not undo what others change meanwhile.
+        INSERT is enough for such a change, but only of that version: the call must not undo changes by others.
         """
         stored = self._work.tables.find(name) if isinstance(name, TableName) else None
         if stored is None or not isinstance(new, Table) or not changes_only_statistics(stored.encoded.decode(), new):
@@ -205,7 +205,7 @@ class Permission:
             raise self._denied("GRANT OPTION", f"role {required.role}")
 
     def check_locks(self, required: OwnLocks) -> None:
-        """A lock of another user is reported as missing, at the same cost."""
+        """Raises LockNotFoundError for a missing lock, and for a lock of another user at the same cost."""
         owners = self._work.access.owners_of_locks(required.ids)
         if missing := [number for number in required.ids if number not in owners]:
             raise LockNotFoundError(f"No such lock lockid:{min(missing)}")
@@ -213,7 +213,7 @@ class Permission:
             raise _hidden(LockNotFoundError(f"No such lock lockid:{min(others)}"))
 
     def check_transactions(self, required: OwnTransactions) -> None:
-        """A transaction of another user is reported as missing, at the same cost."""
+        """Raises TransactionNotFoundError for a missing transaction, and for another user's at the same cost."""
         owners = self._work.access.owners_of_transactions(required.ids)
         others = self._others(owners)
         absent = [number for number in required.ids if number not in owners] + others
@@ -227,7 +227,7 @@ class Permission:
         return [number for number, user in owners.items() if user != (self._grants.user or "")]
 
     def check_write(self, required: WriteAccess) -> None:
-        """A write of another user is reported as one that has ended, at the same cost."""
+        """Raises NotFoundError for a write that has ended, and for another user's at the same cost."""
         write = self._work.access.write(required.query_id)
         name = write.table if write else _NO_TABLE
         self._look_up([name])
@@ -316,7 +316,7 @@ class Permission:
         return renamed is not None and not rights(self._grants, renamed) <= rights(self._grants, table)
 
     def check_statistics(self, required: StatisticsColumns) -> None:
-        """A hidden column is treated as one without statistics."""
+        """Treats a hidden column as one without statistics. Changes the names of hidden columns in the request."""
         scope = column_scope(self._grants, self._visible(required.table))
         if scope is None:
             return

@@ -79,7 +79,7 @@ class PolicyAuthorization(Authorization):
     def find(
         self, work: UnitOfWork, grants: CallerGrants, names: Sequence[TableName | DatabaseName]
     ) -> list[Securable | None]:
-        """As Authorization; `granted` holds the rights that the engine returns."""
+        """Looks up objects as Authorization does. `granted` holds the rights that the engine returns."""
         securables = super().find(work, grants, names)
         if grants.is_admin or not names:
             return securables
@@ -90,8 +90,9 @@ class PolicyAuthorization(Authorization):
         ]
 
     def _read(self, question: Callable[[UnitOfWork], Result]) -> Result:
-        """As Authorization. Queries the engine without holding a connection: if a decision is missing, the connection
-        is returned to the pool, and the query is repeated with the engine's answer."""
+        """Runs a query with its own connection. If a decision is missing, gives the connection back, queries the engine,
+        and repeats the query with its answer.
+        """
         try:
             return super()._read(question)
         except _UndecidedError as undecided:
@@ -110,13 +111,13 @@ class PolicyAuthorization(Authorization):
         raise UnavailableError("The objects of the call change faster than the policy engine decides; try again")
 
     def _table(self, work: UnitOfWork, name: TableName) -> EncodedStruct[Table]:
-        """As Authorization, in one statement."""
+        """Reads a table as Authorization does, in one statement."""
         read, _, granted = self._decided(work, name)
         encoded = work.access.encoded(read)
         return encoded if Right.OWNERSHIP in granted else without_secrets(encoded)
 
     def _table_with_rights(self, work: UnitOfWork, name: TableName) -> ReadWithRights:
-        """As Authorization, in one statement."""
+        """Reads a table and the rights on it as Authorization does, in one statement."""
         read, grants, granted = self._decided(work, name)
         held = rights(grants, read.securable._replace(granted=granted))
         return ReadWithRights(read.securable.table_id or 0, work.access.encoded(read), grants, held)
@@ -148,8 +149,8 @@ class PolicyAuthorization(Authorization):
         return self._read(visible)
 
     def caller_and_scope(self) -> tuple[str | None, bool, Scope]:
-        """As Authorization. A search is one SQL statement, which cannot ask the engine: only administrators find
-        something.
+        """Returns the caller and the scope of searches. A search is one SQL statement, which cannot query the engine: only
+        administrators find something.
         """
         grants = self.grants()
         return grants.user, grants.is_admin, EVERYTHING if grants.is_admin else NOTHING

@@ -109,7 +109,7 @@ class ChangingService(FileService):
 
 
 def drop_rows(work: UnitOfWork, table_id: int, table: Table, drop_id: int | None) -> None:
-    """Deletes a table that cannot be undropped (None). Of a hidden table, hides the rows stored by its name."""
+    """Deletes a table that cannot be undropped. If it can (`drop_id`), only hides the rows stored by its name."""
     if drop_id is None:
         work.drops.forget_dependents(table_id)
         work.tables.delete(table_id)

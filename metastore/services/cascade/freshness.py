@@ -36,7 +36,7 @@ def keep_fresh(work: UnitOfWork, table: TableRef, changed: Sequence[int] | None 
 def edges_below(
     work: UnitOfWork, specs: Sequence[Spec], *, transitive: bool = True, named: bool = False
 ) -> list[PartitionEdge]:
-    """Returns the partitions that depend on those beginning with these values, the nearest first."""
+    """Returns the partitions that depend on partitions whose values begin with these, the nearest first."""
     edges: dict[int, PartitionEdge] = {}
     level = work.dependencies.edges_below(specs, named=named)
     while level:

@@ -16,7 +16,10 @@ from thrift_idl.gen.hive_metastore.ttypes import AggrStats, ColumnStatisticsObj
 
 
 class ColumnStatisticsReadService(Service):
-    """Rules of reading. Table names are in lower case. `columns`: None for all. All raise NotFoundError."""
+    """Rules of reading. Table names are in lower case.
+
+    `columns`: None for all. Methods except `columns` raise NotFoundError if the table does not exist.
+    """
 
     def of_table(self, table: TableName, columns: Sequence[str] | None, engine: str) -> Analyzed | None:
         """Returns the statistics of the table itself, or None."""

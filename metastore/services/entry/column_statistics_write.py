@@ -85,7 +85,7 @@ class ColumnStatisticsWriteService(ClockedService):
         partitions: Sequence[str | None] | None = None,
         of_table: bool = False,
     ) -> None:
-        """Deletes statistics of partitions or, with `of_table` or if it has no partitions, of the table itself.
+        """Deletes statistics of partitions. Of the table itself with `of_table`, or if it has no partition columns.
 
         `columns`, `engine`, `partitions`: None for all. Raises NotFoundError if the table or a partition does not
         exist, or the named columns have no statistics.

@@ -54,7 +54,10 @@ class IndexService(ChangingService):
             work.record(events.alter_index(table.parent, encode_json(before), encode_json(new)))
 
     def drop(self, table: TableName, name: str, *, delete_data: bool) -> None:
-        """Drops an index and the table that holds it. Raises NotFoundError, InvalidOperationError if that is in use."""
+        """Drops an index and the table that holds it.
+
+        Raises NotFoundError, InvalidOperationError if that table is in use.
+        """
         for attempt in self._attempts():
             with attempt, self._store.transaction() as work:
                 stored = work.tables.find(table, lock="change")

@@ -56,7 +56,7 @@ class LockService(LeasingService):
         return _response(lock, blocking)
 
     def check(self, lock: int) -> LockResponse:
-        """Renews a lock, and grants it if it waits and is no longer blocked.
+        """Renews a lock. Grants it if it was waiting and is no longer blocked.
 
         Raises LockNotFoundError, TransactionNotFoundError, TransactionAbortedError.
         """
@@ -88,7 +88,7 @@ class LockService(LeasingService):
         if stored is not None:
             raise TransactionOpenError(
                 f"Unlocking locks associated with transaction not permitted. lockid:{lock} ends with "
-                f"txnid:{stored.transaction}: commit or abort that"
+                f"txnid:{stored.transaction}: commit or abort the transaction"
             )
 
     def heartbeat(self, lock: int | None, transaction: int | None) -> None:

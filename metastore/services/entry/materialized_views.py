@@ -29,11 +29,11 @@ class MaterializedViewService(LeasingService):
             work.materialized_views.set_sources(stored.ref.id, sources(table.creationMetadata))
 
     def invalidation(self) -> Materialization:
-        """Returns that sources may have changed in any way, so that Hive rebuilds the whole view."""
+        """Reports that the sources may have changed in any way, so that Hive rebuilds the whole view."""
         return Materialization(sourceTablesUpdateDeleteModified=True, sourceTablesCompacted=True)
 
     def lock_rebuild(self, name: TableName, transaction: int) -> LockResponse:
-        """Locks a view for a transaction that rebuilds it. Does not wait if another one does.
+        """Locks a view for a transaction that rebuilds it. Does not wait for another transaction that rebuilds it.
 
         Raises NotFoundError if the view does not exist, TransactionNotFoundError, TransactionAbortedError.
         """
@@ -44,7 +44,7 @@ class MaterializedViewService(LeasingService):
             return LockResponse(transaction, LockState.ACQUIRED if acquired else LockState.NOT_ACQUIRED)
 
     def heartbeat_rebuild(self, name: TableName, transaction: int) -> bool:
-        """Renews the transaction. Returns whether it is the one that rebuilds the view. Raises NotFoundError."""
+        """Renews the transaction. Returns whether it is still open and rebuilds the view. Raises NotFoundError."""
         with self._store.transaction() as work:
             alive = work.transactions.heartbeat(transaction, transaction, self._timeout)
             return bool(alive) and work.materialized_views.is_rebuilt_by(get_table_ref(work, name).id, transaction)

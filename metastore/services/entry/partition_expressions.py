@@ -41,7 +41,7 @@ class PartitionExpressionService(Service):
     """Rules of reading by expression (Hive's ObjectStore). Table names are in lower case; all raise NotFoundError."""
 
     def select(self, table: TableName, expression: bytes | None, limit: int | None) -> Selected:
-        """Returns the partitions that may satisfy the expression. The limit is ignored if that is not exact."""
+        """Returns the partitions that may satisfy the expression. Ignores the limit if the selection is not exact."""
         with self._store.read() as work:
             stored = get_table(work, table)
             try:

@@ -43,7 +43,7 @@ class TableService(ChangingService):
     def __init__(
         self, journal: Journal, clock: Clock, retention: Retention, rights: Authorization | None = None
     ) -> None:
-        """`rights`: restricts `get` to tables that its caller may see."""
+        """`rights`: hides tables that the caller may not see from `get`, `check_database` and `all_names`."""
         super().__init__(journal, clock, retention)
         self._rights = rights
 
@@ -56,10 +56,10 @@ class TableService(ChangingService):
         update_statistics: bool = True,
         index: Index | None = None,
     ) -> None:
-        """Creates a table, its constraints and its directory. `index`: an index that the table holds.
+        """Creates a table, its constraints and its directory. `index`: the index whose entries the table stores.
 
         Raises:
-            AlreadyExistsError: a table or view of that name exists, or the index.
+            AlreadyExistsError: a table or view of that name exists, or the index exists.
             InvalidObjectError: the database does not exist, or the table, a constraint or the index is malformed.
             InvalidInputError: the table cannot be transactional, or a required field is missing.
             NotFoundError: the table that a foreign key refers to does not exist.
@@ -113,7 +113,7 @@ class TableService(ChangingService):
         return with_id(stored.encoded, stored.ref.id)
 
     def get_many(self, database: DatabaseName, names: Sequence[str]) -> list[Table]:
-        """Returns the tables that exist, of these names."""
+        """Returns the tables with these names. Names without a table are left out."""
         with self._store.read() as work:
             stored = work.tables.find_many(database, [fold(name) for name in names])
         return [decoded_with_id(table.encoded, table.ref.id) for table in stored]
@@ -127,7 +127,9 @@ class TableService(ChangingService):
         return [decoded_with_id(table.encoded, table.ref.id) for table in by_name]
 
     def check_database(self, database: DatabaseName, *, has_tables: bool) -> None:
-        """Raises NotFoundError, in Hive's words, for an unknown database. One that `has_tables` exists.
+        """Raises NotFoundError, in Hive's words, if the database does not exist.
+
+        `has_tables`: the caller has found tables in the database, so it exists and is not read.
 
         With authorization, the same statements run for hidden tables as for missing ones.
         """
@@ -172,7 +174,7 @@ class TableService(ChangingService):
     def metas(
         self, catalog: str, database_pattern: str | None, pattern: str | None, kinds: Sequence[str]
     ) -> list[TableMeta]:
-        """Returns name, type and comment of tables, over databases. `kinds`: table types; empty for all."""
+        """Returns name, type and comment of the tables of matching databases. `kinds`: table types; empty for all."""
         with self._store.read() as work:
             return work.tables.metas(catalog, database_pattern, pattern, kinds)
 

@@ -161,7 +161,7 @@ def _lock(work: UnitOfWork, name: TableName, replaced: TableName | None) -> Stor
 
 
 def _check_decided(table: StoredTable) -> None:
-    """Raises ConflictError if the caller's right to alter the table depends on another version of it."""
+    """Raises ConflictError if the table has changed since the authorization that depended on its version."""
     decided = decision.get()
     if decided is not None and decided.version not in (None, table.ref.version):
         raise ConflictError(f"Another client has just changed {table.ref.name}: read it again and repeat the change")

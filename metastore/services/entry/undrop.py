@@ -93,8 +93,8 @@ class UndropService(FileService):
     def dropped(self, catalog: str, database: str | None) -> list[tuple[Drop, int, int]]:
         """Lists drops that can be undone, the newest first, each with the files and bytes in the trash.
 
-        A new database of a name is another one: its owner does not learn what was in the earlier one. A rule may hide
-        names from the owner of the database.
+        The owner of a database does not see the drops of an earlier database of the same name. A rule may hide names
+        from the owner.
         """
         drops = self._visible_drops(catalog, database)
         with self._store.read() as work:
@@ -325,7 +325,7 @@ class UndropService(FileService):
 def _choose(work: UnitOfWork, target: UndropTarget, live: StoredTable | None, may_undo: Callable[[Drop], bool]) -> Drop:
     """Returns the drop to undo: the newest, or the one with the number. `live`: the table of that name, if it exists.
 
-    The caller must check whether it `may_undo` the drop. Errors tell nothing of other drops.
+    The caller must check whether it `may_undo` the drop. Errors reveal nothing about other drops.
 
     Raises NotFoundError, InvalidOperationError (the table was dropped together with another one).
     """
@@ -362,7 +362,7 @@ def _may_undo(work: UnitOfWork, grants: CallerGrants, drop: Drop, name: TableNam
 
 
 def _is_denied(grants: CallerGrants | None, name: TableName) -> bool:
-    """Returns whether a rule hides dropped objects of this name from the caller. Databases have no `name.name`."""
+    """Returns whether a rule hides dropped objects of this name from the caller. `name.name`: empty for a database."""
     if grants is None or grants.is_admin:
         return False
     dropped = Securable(name.catalog, name.database, 0, name=name.name or None)

@@ -62,7 +62,7 @@ class WriteIdService(LeasingService):
         return [TxnToWriteId(*number) for number in numbers]
 
     def valid(self, request: GetValidWriteIdsRequest) -> list[TableValidWriteIds]:
-        """Returns the write ids that a reader sees of each table, once: by the snapshot in the request, or now.
+        """Returns the write ids of each table that are visible in the snapshot of the request, or else now.
 
         Raises InvalidInputError for a malformed table name or snapshot, or an unknown write id.
         """

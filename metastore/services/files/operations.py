@@ -21,7 +21,7 @@ TRUNCATED: Final = "truncated"
 
 
 class BlockedByFileOperationError(ConflictError):
-    """Rolls an attempt of `change_loop` back: operations of the journal touch the same locations. `ids`: of those."""
+    """Rolls an attempt of `change_loop` back: operations of the journal, `ids`, touch the same locations."""
 
     def __init__(self, ids: Sequence[int] = (), why: str | None = None) -> None:
         reason = f" ({why})" if why else ""
@@ -39,8 +39,8 @@ class OperationRunner:
     def move_away(self, operation: FileOperation, *, copies: bool = False) -> str:
         """Frees the operation's location by a rename: to its target, or into the trash. Returns where the files are.
 
-        They stay where they are if they are there already, if only an empty directory is to be removed, or if the file
-        system cannot rename and neither `copies` is set nor a drop can restore them.
+        The files do not move if an earlier attempt has moved them, or if only an empty directory is to be removed. They
+        also stay if the file system cannot rename, unless `copies` is set or a drop can restore them.
         """
         copies = copies or operation.is_restorable
         location = operation.location

@@ -78,8 +78,8 @@ def check_not_replaced(
     properties of the client's EnvironmentContext.
 
     Hive's clients send the whole table or partition. If they have read it before an overwrite, they would bring the old
-    rows back. A client that sets a location and nothing else means that. Later, every such location is a client's
-    choice: Trino and Flink write partitions at their default location.
+    rows back. A client that changes only the location does so on purpose. A minute later, every location counts as
+    chosen by the client: Trino and Flink write partitions at their default location.
     """
     if "expected_version" in context or context.get("alterTableOpType") in _SET_LOCATION:
         return

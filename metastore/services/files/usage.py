@@ -1,4 +1,4 @@
-"""Which locations are in use, and must not be removed."""
+"""Finds locations that are in use and must not be removed."""
 
 from __future__ import annotations
 

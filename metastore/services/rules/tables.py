@@ -20,6 +20,7 @@ DDL_TIME = "transient_lastDdlTime"
 DATES = (DDL_TIME, "last_modified_by", "last_modified_time")
 """Parameters that clients change with every alteration."""
 BASIC = ("numFiles", "totalSize")
+"""Hive's basic statistics, which the server counts."""
 
 
 def is_view(table: Table) -> bool:
@@ -66,8 +67,8 @@ def normalise(table: Table, database: DatabaseName) -> Table:
     table.partitionKeys = table.partitionKeys or []
     table.creationMetadata = complete_metadata(table.creationMetadata, table)
     check_columns(table.sd.cols)
-    check_columns(table.partitionKeys)  # as in Hive, a name may also be a column's
-    if table.tableType in (MANAGED, EXTERNAL, MATERIALIZED_VIEW):  # rows are written to these alone
+    check_columns(table.partitionKeys)  # as in Hive, a key may have the name of a column
+    if table.tableType in (MANAGED, EXTERNAL, MATERIALIZED_VIEW):  # not views, nor the index tables of Hive 2
         check_descriptor(table.sd, [key.name for key in table.partitionKeys], f"{database}.{table.tableName}")
         if table.partitionKeys:  # without partitions, directories may be named by the texts that were sent
             _type_skew(table.sd)

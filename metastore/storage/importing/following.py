@@ -28,7 +28,7 @@ class Progress(NamedTuple):
         position: the last event whose changes are stored; None if the source has no log.
         digest: of that event, None if it is unknown.
         source_event: the last event of the source.
-        age: everything that the source had so many seconds ago is stored here; None if more events wait.
+        age: seconds. Everything that the source had that long ago is stored here; None if more events wait.
     """
 
     position: int | None
@@ -126,7 +126,7 @@ class Following(Repository):
         return bool(run(self._connection, f"SELECT pg_try_advisory_xact_lock({_RETURN})", number=str(number))[0][0])
 
     def _try_lock(self, key: str, **values: str) -> bool:
-        """Locks for the session, or where a pooler shares sessions, for the transaction that such a block is."""
+        """Locks until the session ends. If a pooler shares sessions, locks until the transaction ends."""
         scope = "xact_lock" if self._shares_session else "lock"
         return bool(run(self._connection, f"SELECT pg_try_advisory_{scope}({key})", **values)[0][0])
 

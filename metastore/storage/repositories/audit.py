@@ -79,7 +79,7 @@ class Audit(Repository):
         self._connection.execute(statement.where(which))
 
     def delete_older(self, seconds: float) -> int:
-        """Deletes lines that are older and in the log file; returns their number."""
+        """Deletes lines older than `seconds` that are in the log file. Returns their number."""
         old = audit_log.c.at < ago(timedelta(seconds=seconds))
         return self._connection.execute(delete(audit_log).where(old, audit_log.c.told)).rowcount
 

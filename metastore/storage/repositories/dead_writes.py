@@ -45,9 +45,9 @@ class DeadWrites(Repository):
     """Queries on dead writes. `table_ids`: None for all tables, including dropped ones."""
 
     def find(self, table_ids: Sequence[int] | None) -> list[str]:
-        """Returns the query ids of writes whose lease has expired or whose table was dropped.
+        """Returns the query ids of writes that were aborted, whose lease has expired, or whose table was purged.
 
-        Without writes of tables that can be restored: their files are in the trash until then.
+        Leaves out writes to dropped tables that can be restored: their files are in the trash.
         """
         query = select(_COLUMNS.query_id).where(_DEAD, ~_OF_DROPPED, *_of(table_ids)).order_by(_COLUMNS.query_id)
         return list(self._connection.execute(query).scalars())

@@ -327,7 +327,7 @@ class Dependencies(Repository):
             SELECT DISTINCT b.name, CASE WHEN dt.database_id = b.database_id THEN dt.name END
             FROM databases JOIN tables AS b ON b.database_id = databases.id
             JOIN table_dependencies AS d ON d.base_id = b.id
-            JOIN tables AS dt ON dt.id = d.dependent_id AND dt.database_id IS NOT NULL -- dropped dependents do not count
+            JOIN tables AS dt ON dt.id = d.dependent_id AND dt.database_id IS NOT NULL -- not dropped
             WHERE databases.catalog = :catalog AND databases.name = :database AND {_USED} ORDER BY 1, 2
         """)  # noqa: S608 - only constants of this module
         rows = self._connection.execute(query, {"catalog": database.catalog, "database": database.name})

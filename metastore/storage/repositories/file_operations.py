@@ -257,7 +257,7 @@ class FileOperations(Repository):
         self._connection.execute(delete(file_operations).where(*old, ~needed))
 
     def known_in_trash(self, names: Sequence[str]) -> dict[str, FileOperation]:
-        """Returns the operations of the journal to which directories in the trash belong, by name, among these."""
+        """Returns the operations that moved these directories (`names`) to the trash, by name."""
         rows = self._connection.execute(statements.KNOWN_IN_TRASH, {"names": list(names)})
         return {operation.trash_name: operation for operation in (FileOperation(*row) for row in rows)}
 

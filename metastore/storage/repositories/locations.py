@@ -110,9 +110,9 @@ class Locations(Repository):
     def used_by_others(
         self, locations: Mapping[str, Sequence[str]], table_id: int, query: Prepared = _OTHERS, **values: Any
     ) -> set[str]:
-        """Returns the locations that anything except this table uses, or has one below; or uses one of their parents.
+        """Returns the locations at, above or below which something except this table has a location.
 
-        `locations`: canonical, each with these parents.
+        `locations`: canonical, each with the directories above it that count.
         """
         asked = _spelled({text for location, parents in locations.items() for text in (location, *parents)})
         uses = self._read(query, asked, table_id=table_id, whole=True, own=number_array_literal(()), **values)

@@ -187,7 +187,7 @@ class Locks(Repository):
         )
 
     def release(self, lock: int, timeout: timedelta) -> bool:
-        """Deletes a lock; False if none was deleted. Locks granted to a live transaction are kept until that ends."""
+        """Deletes a lock; False if none was deleted. Locks granted to a live transaction are kept until it ends."""
         own = or_(locks.c.transaction_id.is_(None), locks.c.acquired_at.is_(None), ~_alive(timeout))
         statement = delete(locks).where(locks.c.id == lock, own).returning(locks.c.id)
         return self._connection.execute(statement).scalar() is not None

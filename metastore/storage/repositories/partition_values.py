@@ -14,8 +14,8 @@ Order = Sequence[tuple[int, bool]]
 """Positions of keys, from 0, each with whether it descends."""
 
 _FROM = "FROM partitions WHERE"
-# For one key: its greatest value, and the smallest value for which the partitions with this or a greater one number at
-# most the limit.
+# Values of one key, descending: the greatest value, then smaller ones as long as the partitions with this value or a
+# greater one do not exceed the limit.
 _COUNTED = """
     SELECT value, key, so_far FROM (
         SELECT min("values"[{0}]) AS value, keys[{0}] AS key,

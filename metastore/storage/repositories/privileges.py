@@ -52,7 +52,7 @@ class Grant(NamedTuple):
 
 
 class FoundGrant(NamedTuple):
-    """The id of a grant, whether it has the grant option, and whether it is by the grantor who was asked for."""
+    """The id of a grant, whether it has the grant option, and whether the requested grantor granted it."""
 
     id: int
     option: bool
