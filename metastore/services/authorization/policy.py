@@ -90,7 +90,7 @@ class PolicyAuthorization(Authorization):
         ]
 
     def _read(self, question: Callable[[UnitOfWork], Result]) -> Result:
-        """Runs a query with its own connection. If a decision is missing, gives the connection back, queries the engine,
+        """Runs a query with its own connection. If a decision is missing, returns the connection, queries the engine,
         and repeats the query with its answer.
         """
         try:
@@ -149,7 +149,7 @@ class PolicyAuthorization(Authorization):
         return self._read(visible)
 
     def caller_and_scope(self) -> tuple[str | None, bool, Scope]:
-        """Returns the caller and the scope of searches. A search is one SQL statement, which cannot query the engine: only
+        """Returns the caller and the scope of searches, which are SQL statements and cannot query the engine: only
         administrators find something.
         """
         grants = self.grants()
