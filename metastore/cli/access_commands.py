@@ -92,7 +92,7 @@ def revoke_tokens(number: int | None, owner: str | None, **options: Any) -> None
 def rights() -> None:
     """Manage the privileges of users, groups and roles.
 
-    They apply with METASTORE_AUTHORIZATION=grants.
+    Privileges apply with METASTORE_AUTHORIZATION=grants.
 
     OBJECT is a DATABASE, a DATABASE.TABLE, a DATABASE.TABLE.COLUMN, a location (s3a://bucket/raw), catalog:NAME, '*'
     for everything, or a pattern of names such as 'sales.public_*' and 'stage_*.*'.

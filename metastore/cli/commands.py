@@ -278,28 +278,28 @@ def spark() -> None:
     help="user: clients log in with their credentials for the metastore, and each user has a Spark driver. server: all "
     "clients share one driver and this process's rights. Default: user if the metastore authenticates its clients.",
 )
-@click.option("--tls-certificate", help="PEM file with the certificate chain. Share level user.")
-@click.option("--tls-key", help="PEM file with the certificate's private key. Share level user.")
+@click.option("--tls-certificate", help="PEM file with the certificate chain. For share level user.")
+@click.option("--tls-key", help="PEM file with the certificate's private key. For share level user.")
 @click.option(
     "--max-drivers",
     type=click.IntRange(1),
-    help="Maximum number of drivers. Default: as many as fit into the memory, at most 8. Share level user.",
+    help="Maximum number of drivers. Default: as many as fit into the memory, at most 8. For share level user.",
 )
 @click.option(
     "--idle-timeout",
     type=click.IntRange(1),
     metavar="SECONDS",
-    help="Time without a call after which a driver stops. Default: 3600. Share level user.",
+    help="Time without a call after which a driver stops. Default: 3600. For share level user.",
 )
 @click.option(
     "--allow-path",
     multiple=True,
     metavar="DIRECTORY",
-    help="Another local directory that drivers may use. Repeat the option for several. Share level user.",
+    help="Another local directory that drivers may use. Repeat the option for several. For share level user.",
 )
 @click.option(
     "--connect-token-file",
-    help="File with the token that clients of Spark Connect must present. Spark 4.0 or newer. Share level server.",
+    help="File with the token that clients of Spark Connect must present. Spark 4.0 or newer. For share level server.",
 )
 @click.option("--master", help="Spark's master. Default: Spark's own configuration, or local mode.")
 @click.option("--warehouse", help="Directory for new databases. Default: the location of the database `default`.")

@@ -84,7 +84,7 @@ def restore(file: Path, **options: Any) -> None:
 def restored(dry_run: bool, take_over: bool, **options: Any) -> None:
     """Reconcile the files with a restored database.
 
-    The database was restored to an older moment.
+    Run it after the database was restored to an older moment.
 
     Moves dropped files back that the catalog needs again, reports missing files, continues the notification log after
     a gap, and lets servers clean files again. The command is safe to run several times, and while servers run.
@@ -124,7 +124,7 @@ def verify(show: int, **options: Any) -> int:
 def reader() -> None:
     """Manage roles that read the catalog by SQL.
 
-    They are roles of PostgreSQL, and read the views of the schema `hive`.
+    These are roles of PostgreSQL that read the views of the schema `hive`.
     """
 
 
@@ -187,7 +187,7 @@ def list_readers(**options: Any) -> None:
 def export(file: Path, schema: str, dialect: str, **options: Any) -> None:
     """Write the whole catalog for Hive's own metastore.
 
-    The output has rows for an empty database.
+    The file contains rows to load into an empty database of Hive's metastore.
 
     The rows are a consistent snapshot. Servers can continue to run, but later changes are not part of the file.
     """

@@ -69,7 +69,7 @@ def undrop(name: str, new_name: str | None, number: int | None, uri: str) -> Non
 def history(name: str, at: str | None, uri: str) -> None:
     """Show the changes of a table.
 
-    They reach as far back as the notification log.
+    The list reaches as far back as the notification log.
     """
     from metastore.cli.history import history as run_history
 

@@ -12,7 +12,7 @@ from metastore.settings import Settings
 
 _source = click.argument("source")
 _databases = click.option(
-    "--databases", metavar="A,B", help="Databases to import. Default: all. `catalog.database` for another catalog."
+    "--databases", metavar="A,B", help="Databases of SOURCE. Default: all. `catalog.database` for another catalog."
 )
 
 _rewrites = click.option(
@@ -34,8 +34,8 @@ def import_() -> None:
     """Migrate from another metastore.
 
     SOURCE is thrift://host:9083, or the URL of the source's database: postgresql://user:password@host/database or
-    mysql://user:password@host/database (needs 'metastore[mysql]'). The user needs only SELECT. Nothing is changed at
-    the source.
+    mysql://user:password@host/database (needs 'metastore[mysql]'). The user needs only SELECT. Only `back` changes the
+    source, through Thrift.
     """
 
 
@@ -157,10 +157,10 @@ def switch(
 ) -> None:
     """Take over the files of imported databases.
 
-    Rejected if SOURCE has changed since the copy. If a follower runs, the command waits for its last changes. Stop the
-    writers at SOURCE first, or name the command that does it with --fence. The command checks the last event of SOURCE
-    and its open transactions, and changes nothing there. From then on this server creates, moves and deletes the files
-    of these databases.
+    The switch is rejected if SOURCE has changed since the copy. If a follower runs, the switch waits for its last
+    changes. Stop the writers at SOURCE first, or name a command that stops them with --fence. The switch checks the
+    last event of SOURCE and its open transactions, and changes nothing there. Afterwards, this server creates, moves
+    and deletes the files of these databases.
     """
     from metastore.cli.switching import CommandFence, show_switch
 

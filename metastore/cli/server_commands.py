@@ -59,7 +59,8 @@ def health(**options: Any) -> None:
 
     Use it as the health check of a container.
 
-    Asks the HTTP listener, or else the first Thrift listener, on this host. The exit status is 1 if it cannot serve.
+    Asks the HTTP listener, or else the first Thrift listener, on this host. The exit status is 1 if the server cannot
+    serve.
     """
     from metastore.cli.health import check as run_check
 
