@@ -19,6 +19,7 @@ from metastore.background.expiry import expiry
 from metastore.background.registration import server_registration
 from metastore.background.sizes import size_measurement
 from metastore.background.timer import Timer
+from metastore.domain.names import DatabaseName
 from metastore.domain.quotas import parse_quotas
 from metastore.errors import UnavailableError
 from metastore.handlers.catalogs import CatalogHandlers
@@ -57,7 +58,6 @@ from metastore.handlers.types import TypeHandlers
 from metastore.handlers.undrop import UndropHandlers
 from metastore.handlers.write_ids import WriteIdHandlers
 from metastore.handlers.writes import WriteHandlers
-from metastore.importing.followed import FollowedDatabases
 from metastore.importing.forwarding import Forwarder
 from metastore.monitoring.shared_metrics import SharedMetrics, WorkerMetrics
 from metastore.monitoring.tracing import Spans
@@ -267,24 +267,29 @@ class Application:
         if self._metrics:
             self._metrics.add(failed_group_lookups=1)
 
-    def _transactions(self, timeout: timedelta) -> TransactionService:
-        return TransactionService(self._store, timeout, self._settings.max_open_transactions, self._rights)
-
     def _make_dispatcher(self) -> Dispatcher:
         settings = self._settings
         base = FacebookHandlers(_version(), self._store.is_reachable, lambda: self.dispatcher.call_counts())
-        followed = FollowedDatabases(self._store)
         forwarder = Forwarder(settings.forward_writes, self._store) if settings.forward_writes else None
         guard = Guard(
             self._rights,
             read_only=settings.read_only,
             audit_log=self._audit,
-            followed=followed,
+            followed=self._followed,
             forwarder=forwarder,
         )
         quotas = QuotaGuard(parse_quotas(settings.quotas)) if settings.quotas else None
         handlers = self._make_handlers() | {"fb303": base}
         return Dispatcher(served(), handlers, self._records, guard, quotas, self._security.groups.of)
+
+    def _followed(self) -> dict[DatabaseName, str]:
+        """Returns the databases that belong to the source of an import, with its address.
+
+        Queries the database for each call: no server may accept a change after another one has read that the database
+        belongs to its source.
+        """
+        with self._store.read() as work:
+            return work.imports.borrowed_databases()
 
     def _make_timers(self) -> tuple[Timer, ...]:
         settings = self._settings
@@ -316,11 +321,10 @@ class Application:
     def _make_handlers(self) -> dict[str, Any]:
         """Returns the handlers by domain, which is the name of their module."""
         settings = self._settings
-        timeout = timedelta(seconds=settings.txn_timeout)
+        timeout, most_open = timedelta(seconds=settings.txn_timeout), settings.max_open_transactions
         partitions_write = PartitionWriteService(*self._changing)
         expressions, values = PartitionExpressionService(self._store), PartitionValueService(self._store)
-        propagate = settings.dependent_schema_change == "propagate"
-        alter = TableAlterService(*self._changing, follow_columns=propagate)
+        alter = TableAlterService(*self._changing, follow_columns=settings.dependent_schema_change == "propagate")
         publishing = PublishingService(*self._changing)
         waiting = PartitionWaitingService(self._store, self._listener, most=max(1, settings.max_threads // 4))
         return {
@@ -352,7 +356,7 @@ class Application:
             "partition_events": PartitionEventHandlers(PartitionEventService(self._store)),
             "materialized_views": MaterializedViewHandlers(MaterializedViewService(self._store, timeout)),
             "locks": LockHandlers(LockService(self._store, timeout, settings.max_locks)),
-            "transactions": TransactionHandlers(self._transactions(timeout)),
+            "transactions": TransactionHandlers(TransactionService(self._store, timeout, most_open, self._rights)),
             "write_ids": WriteIdHandlers(WriteIdService(self._store, timeout)),
             "compactions": CompactionHandlers(CompactionService(self._store)),
             "hiveserver": HiveServerHandlers(),
@@ -361,7 +365,7 @@ class Application:
             "scans": ScanHandlers(ScanService(self._store, self._rights), values),
             "cleaning": CleaningHandlers(self.cleaning, FileCheckService(self.journal, self._rights)),
             "undrop": UndropHandlers(self.undrop),
-            "writes": WriteHandlers(WriteService(self._store, self._settings.max_open_transactions), publishing),
+            "writes": WriteHandlers(WriteService(self._store, most_open), publishing),
         }
 
 

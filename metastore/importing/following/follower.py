@@ -287,8 +287,7 @@ class Follower:
                 what = ", ".join(map(str, part.names or part.databases))
                 finding = Finding(REFUSED, what, f"it was not changed: {error}")
                 with self._applying(state) as (work, _):
-                    if finding not in work.imports.findings(state.id):
-                        work.imports.report(state.id, [finding])
+                    work.imports.report_new(state.id, [finding])
 
     def _apply_batch(self, state: ImportState, events: list[NotificationEvent], changes: Changes) -> None:
         position: int = events[-1].eventId
@@ -331,12 +330,9 @@ class Follower:
         self._round_due = now + max(pause, _SHARE * (now - begun))
 
     def _replay(self, work: UnitOfWork, target: Target, state: ImportState, changes: Changes) -> None:
-        takes_new = bool(state.options.get("everything"))
-        replay = Replay(self._source, work, target, takes_new=takes_new)
+        replay = Replay(self._source, work, target, takes_new=bool(state.options.get("everything")))
         replay.run(changes)
-        if replay.findings:
-            known = set(work.imports.findings(state.id))
-            work.imports.report(state.id, [new for new in replay.findings if new not in known])
+        work.imports.report_new(state.id, replay.findings)
 
     @contextmanager
     def _applying(self, state: ImportState, progress: Progress | None = None) -> Iterator[tuple[UnitOfWork, Target]]:

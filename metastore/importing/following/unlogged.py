@@ -55,9 +55,7 @@ def store_unlogged(
             _clear(work, target, stage, names, ids, objects)
             apply(work, target, stage, objects)
             found += [one for one in target.findings if one.kind == BEYOND]
-    if found:
-        known = set(work.imports.findings(target.import_id))
-        work.imports.report(target.import_id, [one for one in found if one not in known])
+    work.imports.report_new(target.import_id, found)
 
 
 def _clear(

@@ -197,11 +197,8 @@ class Returner:
 
     def _report(self, work: UnitOfWork, state: ImportState, findings: list[Finding]) -> None:
         """Stores new findings, and clears the list."""
-        if findings:
-            known = set(work.imports.findings(state.id))
-            new = dict.fromkeys(findings)
-            work.imports.report(state.id, [one for one in new if one not in known])
-            self.reported |= new
+        work.imports.report_new(state.id, findings)
+        self.reported |= dict.fromkeys(findings)
         findings.clear()
 
     def _state(self) -> ImportState:

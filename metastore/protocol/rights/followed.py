@@ -4,8 +4,8 @@ forwarded to the source.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 from metastore.context import caller
 from metastore.domain.names import DatabaseName
@@ -15,12 +15,8 @@ from metastore.operations.fields import Arguments
 from metastore.operations.method import Method
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 
-
-class Followed(Protocol):
-    """Knows the databases that belong to the source of an import: `importing.followed`."""
-
-    def sources(self) -> dict[DatabaseName, str]:
-        """Returns the databases that belong to a source, with its address."""
+Followed: TypeAlias = Callable[[], Mapping[DatabaseName, str]]
+"""Returns the databases that belong to the source of an import, with its address."""
 
 
 class Forwarder(Protocol):
@@ -43,7 +39,7 @@ def kept_from_followed(
     def answered(arguments: Arguments) -> Any:
         if callable(reads) and reads(arguments):
             return function(arguments)
-        known = followed.sources()
+        known = followed()
         names = changed_databases(method, arguments) if known else set()
         sources = {name: known[name] for name in names if name in known}
         if not sources:
@@ -52,10 +48,10 @@ def kept_from_followed(
         if forwarder is None:
             raise InvalidOperationError(
                 f"{name.name} is read-only here: it was imported from {source}, and belongs to that metastore until "
-                f"metastore import switch. Send changes there"
+                f"metastore import switch. Send changes to that metastore"
             )
         if not is_forwarded or len(sources) < len(names):
-            what = "A call that changes others, too," if is_forwarded else method.name
+            what = "A call that also changes other databases" if is_forwarded else method.name
             raise InvalidOperationError(
                 f"{name.name} belongs to {source} until metastore import switch. {what} is not forwarded: call "
                 f"{forwarder.address}"

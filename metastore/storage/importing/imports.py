@@ -311,6 +311,12 @@ class Imports(Repository):
         if rows:
             self._connection.execute(insert(import_findings), rows)
 
+    def report_new(self, number: int, findings: Sequence[Finding]) -> None:
+        """Stores the findings that are not stored yet."""
+        if findings:
+            known = set(self.findings(number))
+            self.report(number, [finding for finding in dict.fromkeys(findings) if finding not in known])
+
     def findings(self, number: int) -> list[Finding]:
         """Returns the findings of an import, by kind and object."""
         columns = import_findings.c
