@@ -182,6 +182,8 @@ class Connection:
         except BROKEN as error:
             timed_out = isinstance(error, TTransportException) and error.type == TTransportException.TIMED_OUT
             raise NoReplyError(error, timed_out=timed_out) from error
+        except (TypeError, ValueError) as error:  # of the decoder, for values of another type
+            raise NoReplyError(ValueError(f"its reply is not valid: {error}"), timed_out=False) from error
 
     def close(self) -> None:
         """Closes the socket."""

@@ -15,7 +15,7 @@ from metastore.importing.sources.objects import Selection, Stage
 from metastore.importing.sources.source import LogState, Source, Survey
 from metastore.importing.target import existing_of
 from metastore.storage.unit_of_work import UnitOfWork
-from metastore.warehouse import schemes
+from metastore.warehouse import paths, schemes
 from metastore.warehouse.roots import Roots
 
 _SAMPLE: Final = 20_000  # partitions that are read to estimate the time
@@ -61,6 +61,8 @@ def make_plan(source: Source, work: UnitOfWork | None, roots: Roots, selection: 
 
 def access(location: str, roots: Roots) -> str:
     """Returns how this server reaches a root of locations after the switch. The import itself accesses no file."""
+    if not paths.absolute([f"{location.rstrip('/')}/x"]):
+        return "only registered: it is not an absolute location"
     scheme = schemes.SERVED.get(schemes.canonical(location.partition(":")[0].lower() if ":" in location else "file"))
     if scheme is None:
         return "only registered: this server has no library for the scheme"

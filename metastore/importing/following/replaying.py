@@ -16,7 +16,7 @@ from metastore.importing.following.contents import Contents
 from metastore.importing.following.reading_ahead import ReadAhead
 from metastore.importing.sources.objects import Stage
 from metastore.importing.sources.source import Source
-from metastore.importing.sources.thrift_calls import UnsupportedCallError
+from metastore.importing.sources.thrift_calls import UNREADABLE_REPLY
 from metastore.importing.target import DEFAULT_DATABASE, LoadedDatabase, Target, existing_of
 from metastore.storage.importing.bulk_changes import Outdated
 from metastore.storage.importing.bulk_load import LoadedTable
@@ -64,7 +64,7 @@ class Replay:
             for name in sorted(theirs.keys() & self._target.tables.keys(), key=str):
                 try:
                     self._collect(contents, reads, name, changes, is_new=name in new)
-                except UnsupportedCallError as error:
+                except UNREADABLE_REPLY as error:
                     self._source.table_names(name.parent)  # raises UnavailableError if the source is broken
                     self._report(UNREADABLE, name, f"it was not changed: {error}")
             contents.flush()

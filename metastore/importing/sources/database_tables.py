@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.importing.sources.connections import SourceConnection, as_map, chosen
-from metastore.importing.sources.objects import Batch, Selection
+from metastore.importing.sources.objects import Batch, Selection, type_of
 from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
 from metastore.storage.importing.imports import Finding
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, FieldSchema, PrincipalType, Table
@@ -235,7 +235,7 @@ class TableReader:
             parameters=parameters,
             viewOriginalText=original,
             viewExpandedText=expanded,
-            tableType=kind or _type_of(parameters, original),
+            tableType=kind or type_of(parameters, original),
             rewriteEnabled=None if rewrite is None else self._connection.flag(rewrite),
             temporary=None,
             writeId=write_id,
@@ -263,10 +263,3 @@ class TableReader:
 
 def _table_name(catalog: str, database: str, name: str) -> TableName:
     return TableName(catalog.lower(), database.lower(), name.lower())
-
-
-def _type_of(parameters: Mapping[str, str], view_text: str | None) -> str:
-    """Returns the type of a table that old versions stored without one (Hive's ObjectStore)."""
-    if view_text is not None:
-        return "VIRTUAL_VIEW"
-    return "EXTERNAL_TABLE" if parameters.get("EXTERNAL", "").upper() == "TRUE" else "MANAGED_TABLE"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -149,3 +149,10 @@ class Selection:
 
     def has(self, database: DatabaseName) -> bool:
         return self.databases is None or database in self.databases
+
+
+def type_of(parameters: Mapping[str, str], view_text: str | None) -> str:
+    """Returns the type of a table that old versions stored without one (Hive's ObjectStore)."""
+    if view_text is not None:
+        return "VIRTUAL_VIEW"
+    return "EXTERNAL_TABLE" if parameters.get("EXTERNAL", "").upper() == "TRUE" else "MANAGED_TABLE"

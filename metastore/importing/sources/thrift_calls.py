@@ -17,12 +17,17 @@ from metastore.client.errors import (
 )
 from metastore.domain.names import DEFAULT_CATALOG
 from metastore.errors import ConfigurationError, InvalidInputError, NotFoundError, UnavailableError
+from metastore.importing.sources.replies import InvalidReplyError, check_reply
 
 _TIMEOUT: Final = 600.0  # seconds for a reply: old servers list many partitions slowly
 
 
 class UnsupportedCallError(Exception):
     """The server does not have the method, or does not allow it. The text is the server's."""
+
+
+UNREADABLE_REPLY: Final = (UnsupportedCallError, InvalidReplyError)
+"""Errors of a call that may concern one object: others can still be read."""
 
 
 class ThriftCalls:
@@ -42,9 +47,12 @@ class ThriftCalls:
             raise ConfigurationError(f"{error}. Set the credentials, such as METASTORE_CLIENT_USER") from None
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """Calls a method. Raises NotFoundError, UnsupportedCallError (every other error), UnavailableError."""
+        """Calls a method. Raises NotFoundError, UnsupportedCallError (every other error), UnavailableError, and its
+        subclass InvalidReplyError (the reply lacks a field)."""
         with self._translated():
-            return getattr(self._client.methods, method)(*arguments)
+            reply = getattr(self._client.methods, method)(*arguments)
+        check_reply(self.address, method, arguments, reply)
+        return reply
 
     def optional(self, method: str, *arguments: Any) -> Any | None:
         """Calls a method that the server may lack. Returns None if it does, or if the object does not exist."""

@@ -7,9 +7,14 @@ from typing import Final
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName
 from metastore.errors import NotFoundError, UnavailableError
-from metastore.importing.sources.objects import Selection
+from metastore.importing.sources.objects import Selection, type_of
 from metastore.importing.sources.texts import storable
-from metastore.importing.sources.thrift_calls import ThriftCalls, UnsupportedCallError, in_catalog
+from metastore.importing.sources.thrift_calls import (
+    UNREADABLE_REPLY,
+    ThriftCalls,
+    UnsupportedCallError,
+    in_catalog,
+)
 from metastore.storage.importing.imports import Finding
 from metastore.storage.mapping.descriptors import complete
 from thrift_idl.gen.hive_metastore.ttypes import ClientCapabilities, ClientCapability, GetTablesRequest, Table
@@ -82,7 +87,7 @@ class ThriftListing:
             tables = self._by_names(database, list(names))
         except NotFoundError:
             return []
-        except UnsupportedCallError as error:
+        except UNREADABLE_REPLY as error:
             if len(names) > 1:
                 return [table for one in names for table in self.read(database, [one], findings)]
             findings.append(Finding(UNREADABLE, f"{database}.{names[0]}", str(error)))
@@ -119,6 +124,7 @@ def _completed(table: Table, database: DatabaseName) -> Table:
     table.catName, table.dbName, table.tableName = database.catalog, database.name, table.tableName.lower()
     table.sd = complete(table.sd)
     table.parameters, table.partitionKeys = table.parameters or {}, table.partitionKeys or []
+    table.tableType = table.tableType or type_of(table.parameters, table.viewOriginalText)
     table.privileges = table.temporary = None
     table.createTime = table.createTime or 0
     return table

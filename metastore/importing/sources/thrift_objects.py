@@ -9,6 +9,7 @@ from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.importing.sources.objects import Batch, Selection, SourceConstraint, SourceStatistics
 from metastore.importing.sources.thrift_calls import in_catalog
 from metastore.importing.sources.thrift_listing import ThriftListing, cursor_of
+from metastore.storage.mapping.descriptors import complete
 from thrift_idl.gen.hive_metastore.ttypes import (
     CheckConstraintsRequest,
     ColumnStatistics,
@@ -91,7 +92,7 @@ class ObjectReader:
             for table in tables:
                 database = in_catalog(table.catName, table.dbName)
                 for index in self._calls.optional("get_indexes", database, table.tableName, -1) or ():
-                    index.dbName = table.dbName
+                    index.dbName, index.sd = table.dbName, complete(index.sd)
                     indexes.append(index)
             yield Batch(indexes, at)
 
@@ -127,14 +128,14 @@ class ObjectReader:
                 engine=_ENGINE,
             )
             reply = self._calls.optional("get_partitions_statistics_req", request)
-            for partition, columns in ((reply and reply.partStats) or {}).items():
-                if not columns:
+            for partition, described in ((reply and reply.partStats) or {}).items():
+                if not described:
                     continue
-                arguments = (database, table.tableName, partition, columns[0].colName)
+                arguments = (database, table.tableName, partition, described[0].colName)
                 # Only this call returns the time, and only of one partition.
                 one = self._calls.optional("get_partition_column_statistics", *arguments) if times else None
                 name = TableName(table.catName, table.dbName, table.tableName)
-                yield SourceStatistics(name, partition, _ENGINE, _analyzed(one), list(columns))
+                yield SourceStatistics(name, partition, _ENGINE, _analyzed(one), list(described))
 
     def _constraints(self, table: Table) -> Iterator[SourceConstraint]:
         names = (table.catName, table.dbName, table.tableName)

@@ -20,10 +20,16 @@ from metastore.importing.sources.objects import (
     SourceStatistics,
     Stage,
 )
+from metastore.importing.sources.replies import check_descriptor
 from metastore.importing.sources.source import LogState, Survey
 from metastore.importing.sources.texts import nul_findings, storable
 from metastore.importing.sources.thrift_access import AccessReader
-from metastore.importing.sources.thrift_calls import ThriftCalls, UnsupportedCallError, in_catalog
+from metastore.importing.sources.thrift_calls import (
+    UNREADABLE_REPLY,
+    ThriftCalls,
+    UnsupportedCallError,
+    in_catalog,
+)
 from metastore.importing.sources.thrift_listing import UNREADABLE, ThriftListing, cursor_of
 from metastore.importing.sources.thrift_objects import ObjectReader
 from metastore.importing.sources.thrift_survey import survey
@@ -225,6 +231,7 @@ class ThriftSource:
             if reply:
                 reply.catalog.name = name
                 reply.catalog.createTime = reply.catalog.createTime or 0
+                reply.catalog.locationUri = reply.catalog.locationUri or ""
                 catalogs.append(reply.catalog)
         yield Batch(catalogs, _DONE)
 
@@ -256,7 +263,7 @@ class ThriftSource:
             batch = Batch([], f"{at}\t{some[-1]}")
             try:
                 batch.objects = list(self._read_partitions(table, some))
-            except UnsupportedCallError as error:
+            except UNREADABLE_REPLY as error:
                 detail = f"{len(some)} partitions up to {some[-1]}: {error}"
                 batch.findings.append(Finding(UNREADABLE, f"{table.dbName}.{table.tableName}", detail))
             yield batch
@@ -286,7 +293,7 @@ class ThriftSource:
 
     def _partition(self, table: TableName, keys: Sequence[str], partition: Partition) -> SourcePartition:
         sd = partition.sd or StorageDescriptor()
-        shape = self._shape(sd)
+        shape = self._shape(table, partition.values, sd)
         locations = (sd.skewedInfo.skewedColValueLocationMaps if sd.skewedInfo else None) or {}
         skewed = SkewedInfo(skewedColValueLocationMaps=locations)
         partition.sd = StorageDescriptor(location=sd.location, skewedInfo=skewed)
@@ -297,10 +304,11 @@ class ThriftSource:
         partition.writeId = partition.writeId if partition.writeId and partition.writeId > 0 else None
         return SourcePartition(table, value_path(keys, partition.values), partition, shape)
 
-    def _shape(self, sd: StorageDescriptor) -> Shape:
+    def _shape(self, table: TableName, values: Sequence[str], sd: StorageDescriptor) -> Shape:
         key = encode_fields(sd, _COLUMNS), format_and_skew(sd)
         shape = self._shapes.get(key)
         if shape is None:
+            check_descriptor(self.address, f"get_partitions_by_names of {table}/{'/'.join(values)}", sd)
             if len(self._shapes) >= _SHAPES:
                 self._shapes.clear()
             shape = self._shapes[key] = Shape(storable(complete(without_locations(sd)), self._calls.replaced))
@@ -324,5 +332,5 @@ def _has_nul(partition: Partition) -> bool:
 def _completed(name: DatabaseName, database: Database) -> Database:
     """Returns the database with the name that was asked for: another one would replace that database here."""
     database.catalogName, database.name, database.privileges = name.catalog, name.name, None
-    database.parameters = database.parameters or {}
+    database.parameters, database.locationUri = database.parameters or {}, database.locationUri or ""
     return database

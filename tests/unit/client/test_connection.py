@@ -48,10 +48,17 @@ def test_the_reason_why_a_server_is_not_reached_is_named() -> None:
         connect(f"thrift://127.0.0.1:{port}").check_reachable()
 
 
-def test_a_reply_with_a_negative_length_is_no_reply() -> None:
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (struct.pack(">bi", TType.STRING, -5), "negative length"),
+        (struct.pack(">bi", TType.I32, 1) + bytes(8), "is not valid: got wrong ttype"),
+    ],
+)
+def test_an_invalid_reply_is_no_reply(content: bytes, reason: str) -> None:
     name = b"get_all_databases"
     reply = struct.pack(">Ii", 0x80010002, len(name)) + name + struct.pack(">i", 0)
-    reply += struct.pack(">bhbi", TType.LIST, 0, TType.STRING, -5)
+    reply += struct.pack(">bh", TType.LIST, 0) + content
 
     def answer(listener: socket.socket) -> None:
         with listener.accept()[0] as client:
@@ -63,7 +70,7 @@ def test_a_reply_with_a_negative_length_is_no_reply() -> None:
         server.start()
         address = Address("127.0.0.1", listener.getsockname()[1])
         connection = Connection(address, connect_timeout=10, timeout=10, user=None, credentials=Credentials())
-        with pytest.raises(NoReplyError, match="negative length"):
+        with pytest.raises(NoReplyError, match=reason):
             connection.call(name.decode())
         connection.close()
         server.join()

@@ -212,6 +212,7 @@ def test_a_plan_needs_no_database_of_this_server(
 def test_the_plan_does_not_advise_to_allow_the_whole_disk(tmp_path: Path) -> None:
     ours = Roots(str(tmp_path))
     assert "METASTORE_ALLOWED_LOCATIONS=" not in access("file://", ours)
+    assert access("relative", ours) == "only registered: it is not an absolute location"
     assert "METASTORE_ALLOWED_LOCATIONS with their directory" in access("file://", ours)
 
 

@@ -1,0 +1,106 @@
+"""Checks replies of a source: Thrift omits a field that has no value, or a value of another type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from metastore.errors import UnavailableError
+from thrift_idl.gen.hive_metastore import ttypes as hive
+
+_NEEDED: Final[Mapping[type, tuple[str, ...]]] = {
+    hive.CheckConstraintsResponse: ("checkConstraints",),
+    hive.ColumnStatistics: ("statsDesc",),
+    hive.ColumnStatisticsObj: ("colName", "statsData"),
+    hive.DefaultConstraintsResponse: ("defaultConstraints",),
+    hive.FieldSchema: ("name",),
+    hive.ForeignKeysResponse: ("foreignKeys",),
+    hive.Function: ("functionName", "dbName"),
+    hive.GetCatalogResponse: ("catalog",),
+    hive.GetCatalogsResponse: ("names",),
+    hive.GetOpenTxnsInfoResponse: ("open_txns",),
+    hive.GetOpenTxnsResponse: ("txn_high_water_mark", "open_txns"),
+    hive.GetPrincipalsInRoleResponse: ("principalGrants",),
+    hive.GetTablesResult: ("tables",),
+    hive.GetValidWriteIdsResponse: ("tblValidWriteIds",),
+    hive.HiveObjectPrivilege: ("hiveObject", "principalName", "principalType", "grantInfo"),
+    hive.HiveObjectRef: ("objectType",),
+    hive.Index: ("indexName", "origTableName"),
+    hive.NotNullConstraintsResponse: ("notNullConstraints",),
+    hive.NotificationEvent: ("eventId", "eventTime", "eventType"),
+    hive.NotificationEventResponse: ("events",),
+    hive.Order: ("col", "order"),
+    hive.Partition: ("values",),
+    hive.PartitionsStatsResult: ("partStats",),
+    hive.PrimaryKeysResponse: ("primaryKeys",),
+    hive.PrivilegeGrantInfo: ("privilege",),
+    hive.Role: ("roleName",),
+    hive.RolePrincipalGrant: ("roleName", "principalName", "principalType"),
+    hive.SQLCheckConstraint: ("dc_name",),
+    hive.SQLDefaultConstraint: ("dc_name",),
+    hive.SQLForeignKey: ("fk_name", "pktable_db", "pktable_name"),
+    hive.SQLNotNullConstraint: ("nn_name",),
+    hive.SQLPrimaryKey: ("pk_name",),
+    hive.SQLUniqueConstraint: ("uk_name",),
+    hive.Table: ("tableName",),
+    hive.TableStatsResult: ("tableStats",),
+    hive.TableValidWriteIds: ("writeIdHighWaterMark",),
+    hive.TxnInfo: ("id", "state"),
+    hive.UniqueConstraintsResponse: ("uniqueConstraints",),
+}
+"""Fields that the import cannot do without. Others get defaults."""
+
+
+class InvalidReplyError(UnavailableError):
+    """A reply of the source lacks a field."""
+
+
+def check_reply(address: str, method: str, arguments: Iterable[Any], reply: Any) -> None:
+    """Raises InvalidReplyError if the reply lacks a field. Descriptors of partitions are not checked: they are many,
+    and most are equal (`check_descriptor`)."""
+    if path := _missing(reply):
+        raise _error(address, f"{method}({', '.join(_texts(arguments))})", path)
+
+
+def check_descriptor(address: str, of: str, sd: hive.StorageDescriptor) -> None:
+    """Raises InvalidReplyError if the storage descriptor of an object lacks a field."""
+    if path := _missing(sd):
+        raise _error(address, of, f"sd.{path}")
+
+
+def _error(address: str, what: str, path: str) -> InvalidReplyError:
+    return InvalidReplyError(
+        f"{address}: the reply to {what} has no valid {path}. Correct this object of the source, or import from the "
+        f"source's database"
+    )
+
+
+def _missing(value: Any) -> str:
+    """Returns the path of a needed field without a value; empty if there is none."""
+    if isinstance(value, list):
+        children: Iterable[tuple[Any, Any]] = enumerate(value) if value and not isinstance(value[0], str) else ()
+    elif isinstance(value, dict):
+        children = value.items() if not isinstance(next(iter(value.values()), ""), str) else ()
+    elif hasattr(value, "thrift_spec"):
+        for name in _NEEDED.get(value.__class__, ()):
+            if getattr(value, name) in (None, ""):
+                return name
+        skipped = "sd" if isinstance(value, hive.Partition) else ""
+        children = ((name, getattr(value, name)) for name in value.__slots__ if name != skipped)
+    else:
+        return ""
+    for name, child in children:
+        if child is not None and (path := _missing(child)):
+            return f"{name}.{path}"
+    return ""
+
+
+def _texts(arguments: Iterable[Any]) -> Iterable[str]:
+    """Yields the texts in the arguments of a call, of lists only the first one."""
+    for one in arguments:
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, list):
+            yield from _texts(one[:1])
+        elif hasattr(one, "thrift_spec"):
+            yield from _texts(getattr(one, name) for name in one.__slots__)

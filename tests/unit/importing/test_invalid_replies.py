@@ -1,0 +1,64 @@
+"""Replies of a source that lack a field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from metastore.errors import MetastoreError
+from metastore.importing.digests import Digests
+from metastore.importing.sources import thrift_calls
+from metastore.importing.sources.objects import BESIDE_TABLES, Selection, Stage
+from metastore.importing.sources.thrift_source import ThriftSource
+from tests.unit.importing.serving import Serving, replies, without_each_field
+
+CASES = [(method, *case) for method, reply in replies().items() for case in without_each_field(reply)]
+
+
+def read_everything(monkeypatch: pytest.MonkeyPatch, spoiled: tuple[str, Callable[[Any], None]] | None) -> list[str]:
+    """Reads a source as the plan and the copy do. Returns the findings."""
+    monkeypatch.setattr(thrift_calls, "connect", lambda *_, **__: Serving(spoiled))
+    source = ThriftSource("thrift://odd:9083")
+    found = [str(finding) for finding in source.survey().findings]
+    source.log(), source.open_transactions()
+    for stage in Stage:
+        for batch in source.read(stage, "", Selection()):
+            found += map(str, batch.findings)
+            Digests().of(batch.objects if stage in (Stage.TABLES, Stage.PARTITIONS, *BESIDE_TABLES) else [])
+    return found
+
+
+def test_a_reply_without_a_field_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = read_everything(monkeypatch, None)
+    texts = {}
+    for method, path, remove in CASES:
+        try:
+            found = read_everything(monkeypatch, (method, remove))
+            texts[method + path] = "".join(text for text in found if text not in usual)
+        except MetastoreError as error:
+            texts[method + path] = str(error)
+    assert len(texts) > 200
+    for name in ("get_next_notification.events.0.eventId", "list_privileges.0.grantInfo", "get_open_txns.open_txns"):
+        assert texts[name].startswith(f"thrift://odd:9083: the reply to {name.split('.')[0]}(")
+        assert "import from the source's database" in texts[name]
+    assert "get_table_objects_by_name_req(sales, logs" in texts["get_table_objects_by_name_req.tables.0.tableName"]
+    assert (
+        "get_partitions_by_names of sales.logs/1 has no valid sd.cols.0.name"
+        in texts["get_partitions_by_names.0.sd.cols.0.name"]
+    )
+    assert not any("\n" in text for text in texts.values())
+
+
+def test_statistics_of_many_partitions_are_requested_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    serving, requests = Serving(), []
+    reply = serving.get_partitions_statistics_req()
+    names = [f"ds={number}" for number in range(1_001)]
+    monkeypatch.setattr(serving, "get_partition_names", lambda *_: names, raising=False)
+    monkeypatch.setattr(
+        serving, "get_partitions_statistics_req", lambda request: requests.append(request) or reply, raising=False
+    )
+    monkeypatch.setattr(thrift_calls, "connect", lambda *_, **__: serving)
+    list(ThriftSource("thrift://many:9083").read(Stage.PARTITION_STATISTICS, "", Selection()))
+    assert [request.colNames for request in requests] == [["a", "x"]] * 3
