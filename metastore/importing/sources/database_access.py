@@ -31,8 +31,6 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 )
 
 _ROWS: Final = 5_000
-_EVENTS: Final = 100
-"""Events of one batch. A message contains whole objects and may have megabytes."""
 _STATES: Final = {"o": OPEN, "a": ABORTED}
 
 
@@ -300,13 +298,6 @@ class TransactionReader:
             )
             for number, time, kind, catalog_name, database, table, message, form in rows
         ]
-
-    def all_events(self, after: str) -> Iterator[Batch]:
-        """Yields the notification log. The cursor is the last id."""
-        last = int(after or 0)
-        while events := self.events(last, _EVENTS):
-            last = events[-1].eventId
-            yield Batch(list(events), str(last))
 
 
 def _of_default_catalog(database: str, table: str) -> TableName:

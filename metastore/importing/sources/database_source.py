@@ -16,12 +16,13 @@ from metastore.importing.sources.database_survey import survey
 from metastore.importing.sources.database_tables import TableReader
 from metastore.importing.sources.objects import Batch, Selection, SourcePartition, SourceStatistics, Stage
 from metastore.importing.sources.shapes import ShapeReader
-from metastore.importing.sources.source import LogState, Survey
+from metastore.importing.sources.source import LogState, Survey, event_batches
 from metastore.importing.sources.texts import nul_findings
 from metastore.storage.importing.bulk_load import Totals
 from thrift_idl.gen.hive_metastore.ttypes import Database, NotificationEvent, Table
 
 Reader = Callable[[str, Selection], Iterator[Batch]]
+_EVENTS: Final = 100  # of one batch: a message contains whole objects and may have megabytes
 _DONE: Final = "all"
 """The cursor of a stage that is one batch."""
 
@@ -58,7 +59,7 @@ class DatabaseSource:
             Stage.MASTER_KEYS: _once(lambda _: access.master_keys()),
             Stage.TOKENS: _once(lambda _: access.tokens()),
             Stage.TRANSACTIONS: _once(self._transactions.state),
-            Stage.EVENTS: lambda after, _: self._transactions.all_events(after),
+            Stage.EVENTS: lambda after, _: event_batches(self, after, _EVENTS),
         }
 
     @property

@@ -128,3 +128,11 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Closes all connections."""
+
+
+def event_batches(source: Source, after: str, size: int) -> Iterator[Batch]:
+    """Yields the notification log of a source after a cursor, the last id, with at most `size` events in a batch."""
+    last = int(after or 0)
+    while events := source.events(last, size):
+        last = events[-1].eventId
+        yield Batch(list(events), str(last))

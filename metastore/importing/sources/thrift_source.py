@@ -21,7 +21,7 @@ from metastore.importing.sources.objects import (
     Stage,
 )
 from metastore.importing.sources.replies import check_descriptor
-from metastore.importing.sources.source import LogState, Survey
+from metastore.importing.sources.source import LogState, Survey, event_batches
 from metastore.importing.sources.texts import nul_findings, storable
 from metastore.importing.sources.thrift_access import AccessReader
 from metastore.importing.sources.thrift_calls import (
@@ -90,7 +90,7 @@ class ThriftSource:
             Stage.MASTER_KEYS: access.master_keys,
             Stage.TOKENS: access.tokens,
             Stage.TRANSACTIONS: access.transactions,
-            Stage.EVENTS: self._events,
+            Stage.EVENTS: lambda after, _: event_batches(self, after, _EVENTS),
         }
 
     @property
@@ -313,12 +313,6 @@ class ThriftSource:
                 self._shapes.clear()
             shape = self._shapes[key] = Shape(storable(complete(without_locations(sd)), self._calls.replaced))
         return shape
-
-    def _events(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - of all databases
-        last = int(after or 0)
-        while events := self.events(last, _EVENTS):
-            last = events[-1].eventId
-            yield Batch(list(events), str(last))
 
 
 def _has_nul(partition: Partition) -> bool:
