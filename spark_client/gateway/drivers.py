@@ -108,7 +108,7 @@ class Drivers:
         self._ends: set[asyncio.Task[None]] = set()
 
     async def log_in(self, credentials: Credentials, address: str = "") -> Login:
-        """Returns the login of these credentials. Raises as `Logins.log_in`.
+        """Returns the login of these credentials. Raises the errors of `Logins.log_in`.
 
         `address`: of the client. Clients with the same address take turns, so that guesses from one address do not
         delay the logins of others.
@@ -232,8 +232,8 @@ class Drivers:
         folder = Path(tempfile.mkdtemp(prefix="spark-driver-"))
         log = DriverLog(folder)
         self._relay.add(token, lambda: self._credentials_of(user))
-        ports = {"connect": driver_process.free_port() if self._options.connect else 0, "thrift": 0}
-        ports["thrift"] = driver_process.free_port() if self._options.thrift else 0
+        wanted = {"connect": self._options.connect, "thrift": self._options.thrift}
+        ports = {name: driver_process.free_port() if is_wanted else 0 for name, is_wanted in wanted.items()}
         try:
             process = await self._execute(folder, ports, driver_process.environment(user, token, folder), log)
         except BaseException:  # also cancellation: no token, log or folder of the driver must stay

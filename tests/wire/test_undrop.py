@@ -176,7 +176,7 @@ def test_a_partition_needs_its_table(installation: Installation) -> None:
     installation.call("drop_table", "db", "days", True)
     with pytest.raises(NotFoundError, match=r"db\.days is dropped: undrop the table first"):
         installation.undrop("db.days", "ds=1/hr=1")
-    with pytest.raises(InvalidOperationError, match="it depends on days, which is dropped: undrop that first"):
+    with pytest.raises(InvalidOperationError, match="it depends on days: undrop the dropped base first"):
         installation.undrop("db.signal")
     installation.undrop("db.days")
     installation.undrop("db.days", "ds=1")

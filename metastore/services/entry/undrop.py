@@ -244,7 +244,7 @@ class UndropService(FileService):
     ) -> list[StoredTable]:
         """Makes hidden tables visible again and returns them. `renamed_id`: the one that gets another `name`."""
         if missing := sorted(set(work.drops.missing_bases(ids))):
-            text = f"it depends on {', '.join(missing)}, which is dropped: undrop that first"
+            text = f"it depends on {', '.join(missing)}: undrop the dropped base first"
             raise InvalidOperationError(text, others=missing)
         work.drops.restore_tables(drop.id, ids, database_id, renamed_id, name.name if name else "")
         work.mark_partitions_changed(ids)
@@ -347,7 +347,7 @@ def _choose(work: UnitOfWork, target: UndropTarget, live: StoredTable | None, ma
     drop = candidates[0]
     if drop.kind == TABLE and drop.name != name.name and may_undo(drop):
         other = f"{drop.database}.{drop.name}"
-        raise InvalidOperationError(f"{name} was dropped with {other}: undrop that", others=[other])
+        raise InvalidOperationError(f"{name} was dropped with {other}: undrop that table", others=[other])
     return drop
 
 

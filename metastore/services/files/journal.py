@@ -140,8 +140,8 @@ class Journal:
     def carry_out(self, ids: Sequence[int], *, planned_here: bool = True) -> dict[int, Failure]:
         """Carries out operations after the commit that planned them. `planned_here`: this call has planned them.
 
-        Failures are logged and retried in the background, because the call itself has succeeded. Returns them by id
-        (0: all operations).
+        Failures are logged and retried in the background, because the call itself has succeeded. Returns the failures
+        by the ids of their operations; 0 stands for all operations.
         """
         failed: dict[int, Failure] = {}
         if not ids:
@@ -206,10 +206,10 @@ class Journal:
                 work.file_operations.renew_leases(held)
 
     def unblock(self, ids: Sequence[int], deadline: float) -> None:
-        """Carries out operations that block a call, or waits until another server has done so. `deadline`: see
-        `deadline`.
+        """Carries out operations that block a call, or waits until another server has done so.
 
-        Raises ConflictError, with the operation's own error, if one is parked or the deadline passes.
+        `deadline`: a result of the method `deadline`. Raises ConflictError, with the error of the operation, if an
+        operation is parked or the deadline passes.
         """
         pause = _PAUSE
         while True:

@@ -109,7 +109,7 @@ def _restore_object(
         relocate(old.sd, move)
     if drop.kind == TRUNCATED:
         if not paths.same(current.sd.location, old.sd.location):
-            raise InvalidOperationError(f"{label} was overwritten after it was truncated: undrop that first")
+            raise InvalidOperationError(f"{label} was overwritten after it was truncated: undrop the overwrite first")
         locations = current.sd.skewedInfo.skewedColValueLocationMaps
         current.sd.skewedInfo.skewedColValueLocationMaps = old.sd.skewedInfo.skewedColValueLocationMaps | locations
     else:
