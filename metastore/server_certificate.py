@@ -104,7 +104,7 @@ class Certificate:
 
 def _no_password() -> str:
     """Called for an encrypted key; without it, OpenSSL would prompt at the terminal."""
-    raise ValueError("the key is encrypted, write it without a password (openssl pkey)")
+    raise ValueError("the key is encrypted: write it without a password (openssl pkey)")
 
 
 def _file_state(path: Path) -> tuple[int, int, int] | None:

@@ -32,7 +32,7 @@ class PartitionSpecHandlers:
         owners = {table_name(spec.dbName, spec.tableName, spec.catName) for spec in specs or []}
         if len(owners) > 1:
             raise InvalidInputError(
-                f"The partition specs are of {len(owners)} tables: add the partitions of one table in a call"
+                f"The partition specs name {len(owners)} tables: add the partitions of one table in each call"
             )
         return sum(len(self._partitions.add(owner, new)) for owner in owners)
 

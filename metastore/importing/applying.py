@@ -68,7 +68,8 @@ def _databases(work: UnitOfWork, target: Target, databases: Sequence[Database]) 
     borrowed = {name for name, state in work.imports.databases(target.import_id).items() if state == BORROWED}
     if existing := existing_of(work, set(names) - borrowed):
         # The source named others when the import began.
-        raise AlreadyExistsError(f"{', '.join(sorted(map(str, existing)))} exists on this server: it was not replaced")
+        names_here = ", ".join(sorted(map(str, existing)))
+        raise AlreadyExistsError(f"These databases exist on this server and were not replaced: {names_here}")
     for database in databases:  # sources before Hive 3 and a new server have no catalogs
         home = Catalog(database.catalogName, "Default catalog for Hive", database.locationUri, 0, {})
         work.catalogs.insert(home, if_not_exists=True)

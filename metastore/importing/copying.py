@@ -137,8 +137,8 @@ class Copier:
         """Reports switched databases, which stay as they are. Raises InvalidOperationError if the request names one."""
         if switched and self._request.databases:
             raise InvalidOperationError(
-                f"This server owns {', '.join(sorted(map(str, switched)))} since the switch. Nothing was imported. "
-                f"Leave switched databases out of --databases"
+                f"This server has owned {', '.join(sorted(map(str, switched)))} since the switch. Nothing was "
+                f"imported. Leave switched databases out of --databases"
             )
         reported = {finding.object for finding in work.imports.findings(number) if finding.kind == SWITCHED_DATABASE}
         detail = "this server owns it: it was not imported again"

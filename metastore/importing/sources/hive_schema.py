@@ -61,8 +61,8 @@ def hive_schema(
     tables = {table.upper(): {column.upper(): column for column in names} for table, names in columns.items()}
     if missing := [table for table in _NEEDED if table not in tables]:
         raise ConfigurationError(
-            f"{address} is not a database of a Hive metastore: it has no table {missing[0]}. Name the database, and "
-            "for PostgreSQL the schema (…?options=-csearch_path%3Dhive), that the metastore uses"
+            f"{address} is not a database of a Hive metastore: it has no table {missing[0]}. Check the database "
+            "in the URL. If the tables are in another schema of PostgreSQL, add ?options=-csearch_path%3DSCHEMA"
         )
     spelled = {table.upper(): table for table in columns}
     for names in tables.values():

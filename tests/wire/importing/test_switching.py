@@ -153,7 +153,7 @@ def test_a_later_run_leaves_switched_databases_alone(hive: HiveDatabase, databas
         hive.execute('UPDATE "TBLS" SET "OWNER" = \'other\' WHERE "TBL_NAME" = \'plain\'')
         for number in range(43, 60):
             hive.insert("NOTIFICATION_LOG", NL_ID=number, EVENT_ID=number, EVENT_TIME=9, EVENT_TYPE="X", MESSAGE="{}")
-        with pytest.raises(InvalidOperationError, match="owns sales since the switch"):
+        with pytest.raises(InvalidOperationError, match="has owned sales since the switch"):
             copy(hive.url, database_url, "sales", "default")
         state = copy(hive.url, database_url)
         copy(hive.url, database_url)
