@@ -67,8 +67,7 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]
         while True:
             status, payload = self._receive()
             if status == COMPLETE:
-                if not mechanism.done:
-                    mechanism.step(payload)
+                finish(mechanism, payload)
                 return
             response = mechanism.step(payload)
             self._send(COMPLETE if mechanism.done else OK, response)
@@ -106,6 +105,17 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]
         if status in (BAD, ERROR):
             raise AuthenticationError(payload.decode(errors="replace"))
         return status, payload
+
+
+def finish(mechanism: Mechanism, payload: bytes) -> None:
+    """Processes the server's last message. Raises AuthenticationError if the server has not proved its identity.
+
+    Without this check, a server in the middle could end the exchange at once, and get calls without protection.
+    """
+    if not mechanism.done:
+        mechanism.step(payload)
+    if not mechanism.done:
+        raise AuthenticationError("the server ended the exchange before it proved its identity")
 
 
 class _Unprotected:

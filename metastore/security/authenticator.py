@@ -125,7 +125,7 @@ class SessionChecks:
 
     def _reason(self, identity: Identity, now: float, alive: set[bytes]) -> str:
         if identity.expires_at is not None and identity.expires_at < now:
-            return f"the {identity.method} of {identity.user} has expired"
+            return f"the login of {identity.user} by {identity.method} has expired"
         credential = identity.credential
         if isinstance(credential, bytes):
             return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +28,11 @@ class ShortNames:
         self._rules = [self._parse(part) for part in rules.split()]
 
     def user(self, principal: str, realm: str) -> str:
-        """Returns the short name. `realm`: the server's realm. Raises AuthenticationFailedError if no rule matches."""
+        """Returns the short name. `realm`: the server's realm. Raises AuthenticationFailedError if no rule matches, or
+        for a principal with escaped characters, as Hadoop does: rules would read an escaped @ or / as a separator.
+        """
+        if "\\" in principal:
+            raise AuthenticationFailedError(f"The principal {principal} has special characters in a name")
         name, _, client_realm = principal.rpartition("@")
         parts = name.split("/")
         for rule in self._rules:
@@ -103,6 +108,8 @@ class Kerberos:
             self.credentials: Any = gssapi.Credentials(usage="accept", store=store)
         except gssapi.exceptions.GSSError as error:
             raise ConfigurationError(f"kerberos_keytab {keytab} cannot be used: {_text(error)}") from error
+        # Of the keytab's first key. A client chooses the key: with keys of two realms, its realm would be ours.
+        self.realm = str(self.credentials.name).rpartition("@")[2]
 
     def start(self) -> Gssapi:
         """Starts an exchange."""
@@ -181,15 +188,14 @@ class Gssapi:
                 "be replayed"
             )
         principal = str(self._context.initiator_name)
-        realm = str(self._context.target_name).rpartition("@")[2]
-        user = self._kerberos.short_names.user(principal, realm)
+        user = self._kerberos.short_names.user(principal, self._kerberos.realm)
         authorization_id = choice[4:].decode(errors="replace")
         if authorization_id not in ("", user, principal):
             raise AuthenticationFailedError(
                 f"{principal} cannot log in as {authorization_id[:100]}: leave the authorization id empty"
             )
         self.protects, self._encrypts = chosen > 1, chosen == PROTECTIONS["privacy"]
-        self.identity = Identity(user, KERBEROS)
+        self.identity = Identity(user, KERBEROS, expires_at=time.time() + self._context.lifetime)
         return b""
 
 

@@ -20,6 +20,7 @@ from metastore.client.sasl import (
     Mechanism,
     digest,
     directives,
+    finish,
 )
 from spark_client.gateway.listener import Streams, close
 
@@ -89,8 +90,7 @@ async def log_in(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mec
         if status in (BAD, ERROR):
             raise AuthenticationError(payload.decode(errors="replace"))
         if status == COMPLETE:
-            if not mechanism.done:
-                mechanism.step(payload)
+            finish(mechanism, payload)
             return
         response = mechanism.step(payload)
         writer.write(HEAD.pack(COMPLETE if mechanism.done else OK, len(response)) + response)

@@ -8,9 +8,11 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from thrift.transport.TTransport import TMemoryBuffer
 
+from metastore.client.errors import AuthenticationError
+from metastore.client.sasl import COMPLETE, HEAD, SaslTransport, digest
 from metastore.client.sasl import DigestMd5 as Client
-from metastore.client.sasl import digest
 from metastore.domain.delegation_tokens import Identifier, number, parse_token, token_text
 from metastore.errors import ConfigurationError
 from metastore.identity import TOKEN, AuthenticationFailedError, Identity
@@ -49,6 +51,13 @@ def test_short_names(rules: str, principal: str, user: str) -> None:
 def test_principals_without_a_short_name_are_rejected(rules: str, principal: str) -> None:
     with pytest.raises(AuthenticationFailedError, match="METASTORE_KERBEROS_AUTH_TO_LOCAL"):
         ShortNames(rules).user(principal, "OURS")
+
+
+@pytest.mark.parametrize("name", [r"alice\@OURS", r"alice\/admin", r"alice\\", r"alice\0", r"alice\n"])
+def test_principals_with_escaped_characters_are_rejected(name: str) -> None:
+    """With this rule, the first one of another realm would be alice of ours."""
+    with pytest.raises(AuthenticationFailedError, match="special characters"):
+        ShortNames(r"RULE:[1:$1@$0](.*@OURS.*)s/\\@.*// DEFAULT").user(f"{name}@THEIRS", "OURS")
 
 
 @pytest.mark.parametrize("rules", ["RULE:nonsense", "default", "RULE:[1:$1](", "RULE:[1:$1](()s/a/b/"])
@@ -112,6 +121,13 @@ def test_a_token_is_shown_without_its_password() -> None:
 def test_a_wrong_password_of_a_token_is_rejected() -> None:
     with pytest.raises(AuthenticationFailedError, match="Mismatched response"):
         exchange(b"secret", b"guess")
+
+
+def test_a_server_that_proves_nothing_is_rejected_by_the_client() -> None:
+    server = TMemoryBuffer(HEAD.pack(COMPLETE, 0))
+    server.write = lambda _: None  # the client's messages
+    with pytest.raises(AuthenticationError, match="before it proved its identity"):
+        SaslTransport(server, Client("user", "password")).open()
 
 
 @given(st.binary(max_size=200))

@@ -301,5 +301,5 @@ def test_sessions_end_with_their_credential(tmp_path: Path) -> None:
     reasons = checks.ended([alice, bob, token, revoked, expired, lasting])
     assert "alice was removed" in reasons[0]
     assert "carol was cancelled" in reasons[3]
-    assert "jwt of dave has expired" in reasons[4]
+    assert "the login of dave by jwt has expired" in reasons[4]
     assert [bool(reason) for reason in reasons] == [True, False, False, True, True, False]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from metastore.client import errors
 from metastore.client.sasl import Gssapi
 from metastore.identity import KERBEROS, AuthenticationFailedError, Identity
+from metastore.security.authenticator import SessionChecks
 from metastore.security.kerberos import Kerberos
 from tests.fixtures.server import Server
 from tests.wire.transport.conftest import eventually
@@ -76,6 +78,28 @@ def test_replayed_tickets_are_rejected(realm: Any, environment: Any) -> None:
     with pytest.raises(AuthenticationFailedError, match="GSS initiate failed"):
         again.step(bytes(recorded[-1]))
     assert again.identity is None
+
+
+def test_a_session_ends_with_its_ticket_and_the_realm_is_that_of_the_first_key(
+    realm: Any, environment: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client chooses the key: with the key's realm as ours, users of two realms could have one name."""
+    keytab = str(tmp_path / "keytab")
+    realm.addprinc("hive/localhost@OTHER.COM", "service")
+    for name in ("hive/localhost@KRBTEST.COM", "hive/localhost@OTHER.COM"):
+        realm.run_kadminl(f"ktadd -norandkey -k {keytab} {name}")
+    kerberos = Kerberos(Path(keytab), "DEFAULT", "authentication")
+    assert kerberos.realm == "KRBTEST.COM"
+    with ticket_of(realm, "alice"):
+        client, server = Gssapi("hive@localhost"), kerberos.start()
+        said = client.step(None)
+        while not client.done:
+            said = client.step(server.step(said))
+        server.step(said)
+    assert server.identity
+    assert SessionChecks().ended([server.identity]) == [""]
+    monkeypatch.setattr(time, "time", lambda: float("inf"))
+    assert SessionChecks().ended([server.identity]) == ["the login of alice by kerberos has expired"]
 
 
 def test_a_client_that_does_not_ask_for_our_key_is_rejected(realm: Any, environment: Any) -> None:
