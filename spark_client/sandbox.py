@@ -111,7 +111,7 @@ def adopt_orphans() -> None:
 
 
 def reap_orphans() -> None:
-    """Removes children that have ended from the table of processes: nobody else waits for adopted ones."""
+    """Removes children that have ended from the table of processes. Nothing else waits for adopted processes."""
     with suppress(ChildProcessError):  # there are no children
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

@@ -1,1 +1,1 @@
-"""What the console's pages show: read from the database and the files, without objects that the caller may not see."""
+"""The data of the console's pages, read from the database and the files, without what the caller may not see."""

@@ -92,7 +92,7 @@ class ActivityService(Overview):
 
 
 def _typed(locks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Names the types of locks."""
+    """Replaces the numbers of lock types by their names."""
     names = {kind.value: kind.name for kind in LockType}
     return [{**lock, "type": names.get(lock["type"], "")} for lock in locks]
 

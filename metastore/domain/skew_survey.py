@@ -64,7 +64,7 @@ def _values(pairs: Iterable[Any]) -> Iterable[tuple[tuple[str, ...], float]]:
 
 
 def _number(value: Any) -> float:
-    """Raises ValueError for a number that JSON or pages cannot show, such as NaN."""
+    """Returns a value as a number. Raises ValueError if JSON or pages cannot show the number, such as NaN."""
     number = float(value)
     if not math.isfinite(number) or abs(number) > _LARGEST:
         raise ValueError

@@ -114,7 +114,7 @@ def role_grants(work: UnitOfWork, target: Target, batch: Sequence[RolePrincipalG
 
 
 def _within(work: UnitOfWork, target: Target, batch: Sequence[HiveObjectPrivilege]) -> list[HiveObjectPrivilege]:
-    """Leaves out privileges on everything if this server has databases that are not the source's."""
+    """Returns the privileges, without those on everything if this server has databases that are not the source's."""
     on_everything = [one for one in batch if not (one.hiveObject.dbName or one.hiveObject.objectName)]
     if not on_everything or not work.import_rights.has_other_databases(target.import_id):
         return list(batch)

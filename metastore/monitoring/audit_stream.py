@@ -91,7 +91,10 @@ def _handler(url: str) -> logging.Handler:
 
 
 def _file(path: Path, options: dict[str, str]) -> logging.Handler:
-    """Raises OSError if the file cannot be written, ValueError for an unknown option."""
+    """Returns a handler that writes to a file.
+
+    Raises OSError if the file cannot be written, ValueError for an unknown option.
+    """
     if unknown := options.keys() - {"max_size", "backups"}:
         raise ValueError(f"a file has no option {', '.join(sorted(unknown))}; it can have max_size and backups")
     with path.open("a"):  # reports a wrong path at startup

@@ -61,7 +61,7 @@ def catalogs(authorizer: Authorizer, answer: GetCatalogsResponse) -> GetCatalogs
 
 
 def catalog(authorizer: Authorizer, answer: GetCatalogResponse, catalog_name: str | None) -> GetCatalogResponse:
-    """Raises NotFoundError, as the service does, for a catalog in which the caller may see nothing."""
+    """Returns the answer. Raises NotFoundError, as the service does, if the caller may see nothing in the catalog."""
     name = fold(catalog_name) or DEFAULT_CATALOG
     if name not in authorizer.visible_catalogs([name]):
         raise NotFoundError(f"No catalog {name}")

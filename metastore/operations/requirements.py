@@ -139,8 +139,8 @@ def drop_dependents(name: TableName) -> Requirements:
 def materialized_view_sources(metadata: CreationMetadata | None, database: DatabaseName) -> Requirements:
     """SELECT and ALTER on the source tables of a materialized view of the database.
 
-    ALTER, because the owner of a source cannot drop it from then on. Missing parts of the names are those of the view,
-    whatever view the metadata names (`rules.materialized_views.complete_metadata`).
+    ALTER, because the owner of a source can no longer drop it. Missing parts of a source's name are the view's own,
+    even if the metadata names another view (`rules.materialized_views.complete_metadata`).
     """
     if metadata is None:
         return

@@ -142,7 +142,10 @@ class SessionChecks:
         return ""
 
     def _is_in_directory(self, user: str) -> bool:
-        """Looks a user up every half minute. If the directory does not answer, sessions continue."""
+        """Returns whether the directory has a user, whom it looks up every half minute.
+
+        If the directory does not answer, sessions continue.
+        """
         now = time.monotonic()
         since, known = self._looked_up.get(user, (float("-inf"), True))
         if self._in_directory is None or now - since < _LOOK_UP_INTERVAL:

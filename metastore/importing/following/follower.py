@@ -192,7 +192,7 @@ class Follower:
         self._sweeps.end(reading)
 
     def _continue_round(self) -> bool:
-        """Compares more tables if a full comparison is due. Batches are applied in between."""
+        """Compares more tables if a full comparison is due, and returns whether it did. Batches run in between."""
         if self._round is None:
             if time.monotonic() < self._round_due:
                 return False

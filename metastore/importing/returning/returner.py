@@ -165,7 +165,10 @@ class Returner:
             work.imports.give_back(state.id)
 
     def _drain(self) -> int:
-        """Applies events until there are no more for a while, and all calls that began before have ended."""
+        """Applies events until there are no more for a while, and all calls that began before have ended.
+
+        Returns the number of events.
+        """
         with self._store.read() as work:
             running = work.blocking.running_changes()
         total, quiet = 0, time.monotonic()

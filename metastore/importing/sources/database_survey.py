@@ -109,7 +109,7 @@ def _roots(connection: SourceConnection) -> list[Root]:
 
 
 def _version(connection: SourceConnection) -> list[Finding]:
-    """Warns about versions of vendors, whose schemas may differ."""
+    """Returns a finding if the source does not name a version of Hive that fits its columns."""
     if not connection.schema.has("VERSION"):
         return [Finding("version", "VERSION", "the table does not exist; the version was derived from the columns")]
     rows = connection.rows('SELECT "SCHEMA_VERSION" FROM "VERSION"')

@@ -96,7 +96,7 @@ class ThriftListing:
         return sorted(completed, key=lambda table: str(table.tableName))
 
     def _by_names(self, database: DatabaseName, names: list[str]) -> list[Table]:
-        """Calls the method of Hive 2.3 and later. Hive 4.0.1 does not have the older one any more."""
+        """Fetches tables by the method of Hive 2.3 and later. Hive 4.0.1 no longer has the older method."""
         request = GetTablesRequest(
             database.name, names, _CAPABILITIES, catName=database.catalog, processorCapabilities=_RAW
         )

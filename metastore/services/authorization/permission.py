@@ -329,7 +329,7 @@ class Permission:
             raise HiddenError(str(no_statistics(required.table, required.column or "")))
 
     def _may_administer(self, principal: tuple[int | None, str | None]) -> bool:
-        """Administrators of security may change the rights of all other users, but not their own."""
+        """Returns whether the caller is an administrator of security, who may change all rights but their own."""
         return Duty.SECURITY in self._grants.duties and not self._grants.is_principal(*principal)
 
     def _require(self, held: frozenset[str], any_of: Sequence[Right], on: object) -> None:

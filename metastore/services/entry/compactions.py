@@ -85,7 +85,7 @@ class CompactionService(Service):
             return [_element(stored) for stored in work.compactions.select(criteria, _order(request.order), limit)]
 
     def next(self, pool: str | None, worker: str | None, version: str | None) -> CompactionInfoStruct | None:
-        """Assigns the oldest request to a worker, if there is one."""
+        """Assigns the oldest request to a worker, and returns it. Returns None if there is none."""
         with self._store.transaction() as work:
             taken = work.compactions.take(pool, worker, version)
         return _info(taken) if taken else None

@@ -91,7 +91,10 @@ class _Parsed(NamedTuple):
 
 
 def _parse(work: UnitOfWork, table: TableRef, expression: bytes | None) -> _Parsed:
-    """Raises InvalidInputError unless it is an expression of Hive or a filter text on the table's keys."""
+    """Parses an expression of Hive or a filter text on the table's keys.
+
+    Raises InvalidInputError if the bytes are neither.
+    """
     if not expression or expression == NO_FILTER:
         return _Parsed(None, is_exact=True)
     try:

@@ -96,7 +96,10 @@ class PartitionWriteService(ChangingService):
         return [one for one in adding if one.name not in existing]
 
     def append(self, table: TableName, values: Sequence[str] | None = None, name: str | None = None) -> Partition:
-        """Adds a partition, given by values or by name, with the storage of its table. Raises as `add`."""
+        """Adds a partition, given by values or by name, with the storage of its table, and returns it.
+
+        Raises the errors of `add`.
+        """
         with self._store.read() as work:
             stored = work.tables.find(table)
         struct = stored and stored.encoded.decode()

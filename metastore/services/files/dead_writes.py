@@ -97,7 +97,10 @@ class DeadWriteCleaning(FileService):
         )
 
     def _leftovers(self, dead: DeadWrite) -> Leftovers:
-        """Raises InvalidOperationError if a renamed directory exists again at its old location, with others' files."""
+        """Returns what a dead write left.
+
+        Raises InvalidOperationError if a renamed directory exists again at its old location, with others' files.
+        """
         renamed = [rename for rename in _renamed_away(dead) if self._warehouse.exists(rename[1])]
         targets = [target for _, target in renamed]
         own = _own_directories(dead)

@@ -234,7 +234,7 @@ class Journal:
         self._undo(0, locations)
 
     def _claim(self, work: UnitOfWork, ids: Sequence[int], *, planned_here: bool) -> list[FileOperation]:
-        """Claims operations for this process.
+        """Claims operations for this process, and returns them.
 
         Removals of locations that are used again, or of roots, are dropped. So are operations on files that were
         borrowed since the plan, unless they go back from the trash.
@@ -363,7 +363,7 @@ class Journal:
             self._held.difference_update(ids)
 
     def _with_parents(self, locations: Sequence[str]) -> list[str]:
-        """Adds directories above, below the roots: a call that died may have made them, too."""
+        """Returns the locations and the directories between them and the roots, which a dead call may have made."""
         above = [ancestor for location in locations for ancestor in paths.ancestors(location)]
         inside = [text for text in self.warehouse.roots.within(dict.fromkeys(above)) if not self._is_root(text)]
         return [*locations, *inside]

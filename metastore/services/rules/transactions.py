@@ -46,7 +46,10 @@ def _aborted(work: UnitOfWork, transactions: Sequence[int]) -> None:
 
 
 def open_ones(work: UnitOfWork, transactions: Sequence[int], timeout: timedelta) -> dict[int, State]:
-    """Locks transactions that must be open. Raises TransactionNotFoundError, TransactionAbortedError."""
+    """Locks transactions that must be open, and returns their states by id.
+
+    Raises TransactionNotFoundError, TransactionAbortedError.
+    """
     states = work.transactions.lock(transactions, timeout)
     for transaction in transactions:
         state = states.get(transaction)

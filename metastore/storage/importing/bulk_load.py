@@ -115,7 +115,7 @@ class BulkLoad(Repository):
         }
 
     def insert_tables(self, new: Sequence[tuple[int, Table]]) -> dict[TableName, LoadedTable]:
-        """Adds tables, given with the ids of their databases."""
+        """Adds tables, given with the ids of their databases, and returns them by name."""
         for _, table in new:
             complete(table.sd)
         ids = self._next_ids("tables_id_seq", len(new))

@@ -163,7 +163,10 @@ class EmbeddedPostgres:
         self.close()
 
     def _lock_exclusively(self) -> bool:
-        """Tries to exchange the shared lock for the exclusive one. On failure no lock is left (flock(2))."""
+        """Exchanges the shared lock for the exclusive one, and returns whether it could.
+
+        On failure no lock is left (flock(2)).
+        """
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

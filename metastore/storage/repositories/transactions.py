@@ -150,7 +150,7 @@ class Transactions(Repository):
         self._connection.execute(delete(transactions).where(ended_long_ago, needless))
 
     def _abort(self, chosen: ColumnElement[bool]) -> list[int]:
-        """Locks by ascending id before it aborts, so that two servers do not deadlock."""
+        """Aborts transactions, and returns their ids. Locks by ascending id first: servers do not deadlock."""
         query = select(transactions.c.id).where(chosen).order_by(transactions.c.id).with_for_update()
         ids = list(self._connection.execute(query).scalars())
         if ids:
