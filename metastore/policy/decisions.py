@@ -59,11 +59,6 @@ class DecisionCache:
         self._sets: dict[frozenset[str], frozenset[str]] = {}
         self._lock = threading.Lock()
 
-    def decision(self, identity: Identity, resource: Resource, now: float) -> frozenset[str] | None:
-        """Returns the rights on a resource; None if there is no valid decision."""
-        caller = self._callers.get(identity)
-        return caller.known(resource, now) if caller is not None else None
-
     def known(self, identity: Identity, resources: Iterable[Resource], now: float) -> list[frozenset[str] | None]:
         """Returns the rights on each resource; None if there is no valid decision."""
         caller = self._callers.get(identity)

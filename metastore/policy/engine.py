@@ -71,10 +71,6 @@ class PolicyEngine:
             self._cache.remember(identity, answers, now + self._cache_seconds)
         return [held for resource in wanted if (held := decided[resource]) is not None]
 
-    def decision(self, user: str | None, groups: frozenset[str], resource: Resource) -> frozenset[str] | None:
-        """Returns the remembered rights on a resource, or None if the engine has to be queried."""
-        return self._cache.decision((user, groups), resource, self.clock())
-
     def known(
         self, user: str | None, groups: frozenset[str], resources: Iterable[Resource]
     ) -> list[frozenset[str] | None]:

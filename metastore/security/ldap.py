@@ -107,8 +107,8 @@ class Directory:
         groups = self._groups(name)
         if groups and user != name:
             raise InvalidOperationError(
-                f"User {user} is {name} in LDAP: log in under this name. METASTORE_KERBEROS_AUTH_TO_LOCAL makes names "
-                "of principals lower case with /L; engines have rules of their own"
+                f"User {user} is {name} in LDAP: log in as {name}. A rule of METASTORE_KERBEROS_AUTH_TO_LOCAL with "
+                "/L makes names lower case. Engines have rules of their own for names"
             )
         return groups
 

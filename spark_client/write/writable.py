@@ -46,7 +46,7 @@ def check_no_file_sink(context: Context, database: str, name: str) -> None:
 
 
 def check_writable(table: Table) -> None:
-    """Raises InvalidInsertError for views, transactional tables, foreign providers and impossible layouts."""
+    """Raises InvalidInsertError for a table that this library cannot write, such as a view or a transactional table."""
     name, parameters = table.full_name, {key.lower(): value.lower() for key, value in table.parameters.items()}
     if is_dependent(table):
         raise InvalidInsertError(has_no_data(table))

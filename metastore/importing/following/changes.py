@@ -112,7 +112,7 @@ class Changes:
             return
         self.add_partitions(table, keys or None)
         if kind == "ADD_PARTITION" or (kind == "ALTER_PARTITION" and _is_renamed(message)):
-            # Of a partition that was dropped and added again, or that was renamed with its statistics.
+            # The partition may have been dropped and added again, or renamed with its statistics.
             self.add_statistics(table, keys or None)
 
     def _add_statistics_event(self, kind: str, table: TableName, message: Mapping[str, Any] | None) -> None:

@@ -55,7 +55,8 @@ def hive_schema(
 ) -> HiveSchema:
     """Returns the schema from its tables and their columns. Raises ConfigurationError if it is not Hive's.
 
-    Our own views have each name in upper case, and again in lower case: those in upper case are read.
+    The views of this server's schema `hive` have each name in upper case, and again in lower case: those in upper case
+    are read.
     """
     columns = {table: names for table, names in columns.items() if table.isupper() or table.upper() not in columns}
     tables = {table.upper(): {column.upper(): column for column in names} for table, names in columns.items()}

@@ -129,7 +129,7 @@ class PolicyAuthorization(Authorization):
         grants, read = self.cached(work), work.access.read_table(name)
         granted = OWNER_RIGHTS
         if not grants.is_admin:
-            granted = self._rights_on(grants, _resource(name, read.securable if read else None))
+            (granted,) = self._rights(grants, [_resource(name, read.securable if read else None)])
         if read is None:
             raise missing_table(name)
         if not granted:
@@ -154,16 +154,6 @@ class PolicyAuthorization(Authorization):
         """
         grants = self.grants()
         return grants.user, grants.is_admin, EVERYTHING if grants.is_admin else NOTHING
-
-    def _rights_on(self, grants: CallerGrants, resource: Resource) -> frozenset[str]:
-        """Returns the rights on a resource. Raises _UndecidedError if they are not known yet."""
-        answers = _answers.get()
-        held = answers.get(resource) if answers else None
-        if held is None:
-            held = self._engine.decision(grants.user, grants.groups, resource)
-        if held is None:
-            raise _UndecidedError(grants, [resource])
-        return held
 
     def _rights(self, grants: CallerGrants, resources: Iterable[Resource]) -> list[frozenset[str]]:
         """Returns the rights on each resource. Raises _UndecidedError for those that are not known yet."""

@@ -176,7 +176,10 @@ class DatabaseService(ChangingService):
 def _check_droppable(
     work: UnitOfWork, name: DatabaseName, stored: StoredDatabase, tables: Sequence[StoredTable], *, cascade: bool
 ) -> None:
-    """Raises InvalidOperationError for a database that is not empty, or whose tables other databases use."""
+    """Raises InvalidOperationError for a database that is not empty, or whose tables other databases use.
+
+    First deletes the dependencies on its tables that no partition has any more.
+    """
     if not cascade and (tables or work.functions.names(name)):
         raise InvalidOperationError(NOT_EMPTY.format(name, "tables" if tables else "functions"))
     rewrite(work, work.dependencies.remove_unused_bases([table.ref.id for table in tables]))

@@ -1,6 +1,7 @@
 """Bulk loading of objects that belong to databases and tables, and of roles, tokens, transactions and events.
 
-As in `bulk_load`, everything is stored unchanged. Rows that exist already stay.
+As in `bulk_load`, everything is stored unchanged. Rows that exist already stay, except
+column statistics, which are replaced.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 )
 
 _MOST: Final = 2**62
-"""Highest number of a source after which this server continues."""
+"""The highest number that a source may have reached: this server needs the numbers above it."""
 _STATISTICS: Final = 5_000  # rows of a statement
 _PUT_STATISTICS: Final = text("""
     INSERT INTO column_statistics (table_id, partition_id, engine, column_name, analyzed_at, encoded)
@@ -133,9 +134,9 @@ class BulkObjects(Repository):
         self._insert(delegation_tokens, [{"identifier": name, "token": token} for name, token in tokens])
 
     def raise_transaction_marks(self, last: int, marks: Mapping[TableName, int]) -> None:
-        """Makes transaction ids and write ids continue after these, or after the present ones if those are higher.
+        """Makes transaction ids and write ids continue after the source's, or after the present ones if higher.
 
-        Raises InvalidObjectError if one of them leaves no numbers.
+        Raises InvalidObjectError if a number of the source leaves none for this server.
         """
         for number in (last, *marks.values()):
             _check_number(number)
@@ -201,7 +202,7 @@ class BulkObjects(Repository):
     def raise_last_event(self, last: int) -> None:
         """Makes event numbers continue after this one, or after the present one if that is higher.
 
-        Raises InvalidObjectError if it leaves no numbers.
+        Raises InvalidObjectError if the number leaves none for this server.
         """
         _check_number(last)
         self._connection.execute(

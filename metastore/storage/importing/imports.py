@@ -113,12 +113,12 @@ _BORROWED: Final = Prepared(
         WHERE d.state <> '{SWITCHED}'
     """),  # noqa: S608 - a constant of this module
 )
+_IS_IMPORTED: Final = (import_databases.c.catalog == databases.c.catalog) & (
+    import_databases.c.database == databases.c.name
+)
 _OWN_DATABASES: Final = (
     select(databases.c.location)
-    .outerjoin(
-        import_databases,
-        (import_databases.c.catalog == databases.c.catalog) & (import_databases.c.database == databases.c.name),
-    )
+    .outerjoin(import_databases, _IS_IMPORTED)
     .where(func.coalesce(import_databases.c.state, SWITCHED) == SWITCHED)
 )
 
@@ -270,10 +270,7 @@ class Imports(Repository):
 
     def switched_locations(self) -> list[str]:
         """Lists the locations of switched databases."""
-        is_imported = (import_databases.c.catalog == databases.c.catalog) & (
-            import_databases.c.database == databases.c.name
-        )
-        query = select(databases.c.location).join(import_databases, is_imported)
+        query = select(databases.c.location).join(import_databases, _IS_IMPORTED)
         return list(self._connection.execute(query.where(import_databases.c.state == SWITCHED)).scalars())
 
     def managed_locations(self, names: Collection[DatabaseName]) -> list[str]:

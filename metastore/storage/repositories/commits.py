@@ -58,9 +58,9 @@ class Commits(Repository):
         """Returns the outcome of a transaction: committed, aborted or in progress. `events`: the events that it
         recorded.
 
-        A number that had not reached the disk or the standby is given to another transaction after a crash or a
-        fail-over. The transaction is aborted then: PostgreSQL does not know the number, or it does not belong to these
-        events.
+        If PostgreSQL crashes or fails over before the number has reached the disk or the standby, the transaction is
+        aborted, and its number is given out again. Then PostgreSQL does not know the number yet, or the transaction
+        that has it now did not record these events.
         """
         try:
             outcome: str = self._connection.execute(_STATUS, {"number": number}).scalar_one()

@@ -54,7 +54,7 @@ _NOTE_PROBLEM: Final = text("""
 """)
 _FORGET_PROBLEM: Final = text("DELETE FROM metastore_properties WHERE name = 'lineage.problem'")
 _RESTART: Final = (
-    # Locations that these would remove may hold data that was written after the moment of the restore.
+    # A location to remove may hold data that was written after the moment of the restore.
     """
     DELETE FROM file_operations WHERE kind = 'remove' AND reason <> 'replaced' AND origin IS NULL
     """,
@@ -64,7 +64,8 @@ _RESTART: Final = (
     UPDATE file_operations SET lease_ends_at = drops.kept_until FROM drops
     WHERE drops.id = drop_id AND file_operations.kind = 'remove' AND origin IS NOT NULL
     """,
-    # The lost part of the history may have published them, so their files stay, hidden, until an administrator decides.
+    # The lost part of the history may have published open writes, so their files stay, hidden, until an administrator
+    # decides.
     "UPDATE open_writes SET lease_ends_at = 'infinity' WHERE aborted_at IS NULL AND table_id IS NOT NULL",
     "DELETE FROM metastore_properties WHERE name IN ('lineage.restored', 'lineage.problem')",
 )
@@ -76,10 +77,10 @@ _OPEN: Final = text(
     "SELECT query_id FROM open_writes WHERE aborted_at IS NULL AND table_id IS NOT NULL ORDER BY query_id"
 )
 _OWNERS: Final = text("""
-    SELECT location, id, write_token FROM tables
+    SELECT id, write_token FROM tables
     WHERE location = ANY (cast(:spellings AS text[])) AND database_id IS NOT NULL
     UNION ALL
-    SELECT p.location, t.id, t.write_token FROM partitions AS p JOIN tables AS t ON t.id = p.table_id
+    SELECT t.id, t.write_token FROM partitions AS p JOIN tables AS t ON t.id = p.table_id
     WHERE left(p.location, 600) = ANY (SELECT left(s, 600) FROM unnest(cast(:spellings AS text[])) AS s)
         AND p.location = ANY (cast(:spellings AS text[])) AND t.database_id IS NOT NULL
 """)

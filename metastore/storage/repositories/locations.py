@@ -94,8 +94,9 @@ _RETIRED = _query("retired", ("file_operations", " AND r.kind = 'remove'"))
 
 
 class Locations(Repository):
-    """Lookup by location. Results are keyed by canonical locations and contain only those in use. One statement
-    each.
+    """Lookup by location, one statement for any number of locations.
+
+    Results are keyed by canonical locations and contain only those in use.
     """
 
     def referred(self, locations: Iterable[str]) -> Mapping[str, Use]:

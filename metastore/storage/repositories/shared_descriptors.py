@@ -61,14 +61,14 @@ class SharedDescriptors(Repository):
                 (of_table, copies),
             )
         ]
-        return {scalar for query in queries for scalar in self._connection.execute(query).scalars()}
+        return {number for query in queries for number in self._connection.execute(query).scalars()}
 
     def retired(self) -> list[tuple[str, int]]:
         """Returns kind and id of all retired rows."""
         return [
-            (kind, scalar)
+            (kind, number)
             for kind, (table, _) in _SHARED.items()
-            for scalar in self._connection.execute(select(table.c.id).where(_retired(table))).scalars()
+            for number in self._connection.execute(select(table.c.id).where(_retired(table))).scalars()
         ]
 
     def retire(self, kind: str, ids: Sequence[int]) -> None:

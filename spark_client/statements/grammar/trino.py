@@ -73,7 +73,7 @@ def _buckets(properties: Mapping[str, list[str]]) -> str:
 
 
 def _properties(reader: Reader) -> dict[str, list[str]]:
-    """Parses (name = value, …) after WITH. Returns the literals of each property; an ARRAY has any number."""
+    """Parses (name = value, …) after WITH. Returns the literals of each property: one, unless it is an ARRAY."""
     reader.expect("(")
     properties: dict[str, list[str]] = {}
     while not reader.take(")"):

@@ -67,4 +67,3 @@ def test_the_last_decision_is_remembered(steps: list[tuple[str, int, bool]]) -> 
             assert cache.known((other, frozenset()), [known], 0.0)[0] in (held, None)
     if steps:
         assert cache.known((user, frozenset()), [resource], 0.0) == [model[user, resource]]
-        assert cache.decision((user, frozenset()), resource, 0.0) == model[user, resource]
