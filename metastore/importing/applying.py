@@ -10,7 +10,7 @@ from metastore.domain.partition_names import value_paths
 from metastore.errors import AlreadyExistsError
 from metastore.importing import applying_objects as objects
 from metastore.importing.sources.objects import SourcePartition, Stage
-from metastore.importing.target import Locations, Target, existing_of
+from metastore.importing.target import OF_OURS, OWN_FILES, Locations, Target, existing_of
 from metastore.storage.importing.bulk_objects import BulkObjects
 from metastore.storage.importing.imports import BORROWED, Finding
 from metastore.storage.importing.partition_texts import NewPartition, PartitionTexts, partition_texts
@@ -82,6 +82,7 @@ def _databases(work: UnitOfWork, target: Target, databases: Sequence[Database]) 
 def _tables(work: UnitOfWork, target: Target, tables: Sequence[Table]) -> int:
     new = []
     locations: Locations = []
+    own = target.overlapping(work, [text for table in tables for text in locations_of(table)])
     for table in tables:
         name = DatabaseName(table.catName, table.dbName)
         if name not in target.databases:
@@ -95,12 +96,20 @@ def _tables(work: UnitOfWork, target: Target, tables: Sequence[Table]) -> int:
                 f"{table.dbName}.{table.tableName}",
                 "clients cannot create this name on this server; it is imported",
             )
+        texts = locations_of(table)
+        if inside := own.intersection(texts):
+            target.report(OWN_FILES, f"{name}.{table.tableName}", f"{min(inside)} {OF_OURS}; it was not imported")
+            continue
         new.append((target.databases[name].id, table))
-        texts = [table.sd.location, *table.sd.skewedInfo.skewedColValueLocationMaps.values()]
-        locations += [(name, text) for text in texts if text]
+        locations += [(name, text) for text in texts]
     target.tables |= work.bulk_load.insert_tables(new)
     target.borrow(work, locations)
     return len(new)
+
+
+def locations_of(table: Table) -> list[str]:
+    texts = (table.sd.location, *table.sd.skewedInfo.skewedColValueLocationMaps.values())
+    return [text for text in texts if text]
 
 
 def _prepared_partitions(target: Target, partitions: Sequence[SourcePartition]) -> Partitions:
@@ -123,6 +132,7 @@ def _prepared_partitions(target: Target, partitions: Sequence[SourcePartition]) 
 def _partitions(work: UnitOfWork, target: Target, ready: Partitions) -> int:
     alive = work.bulk_load.lock_tables([texts.table_id for texts, _ in ready.tables])
     tables = [(texts, locations) for texts, locations in ready.tables if texts.table_id in alive]
+    target.require_free(work, [text for _, locations in tables for _, text in locations])
     stored = sum(len(texts.texts) for texts, _ in tables)
     target.findings += ready.findings
     if skipped := ready.number - stored:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from typing import Final, NamedTuple, TypeAlias
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
+from metastore.errors import InvalidObjectError
 from metastore.importing.rewriting import Rewriting
 from metastore.storage.importing.bulk_load import LoadedTable
 from metastore.storage.importing.imports import Finding
+from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
+OWN_FILES: Final = "object in a directory of this server"
+OF_OURS: Final = "is in or above the directory of a managed table of this server"
 DEFAULT_DATABASE: Final = DatabaseName(DEFAULT_CATALOG, "default")
 Locations: TypeAlias = list[tuple[DatabaseName, str]]
 
@@ -58,19 +63,38 @@ class Target:
         self.findings.append(Finding(kind, str(what), detail))
 
     def borrow_databases(self, work: UnitOfWork, databases: Sequence[Database]) -> None:
-        """Borrows the locations of databases of the source, imported or not, unless they are switched."""
+        """Borrows the locations of databases of the source, imported or not, unless this server has a database there:
+        a switched one, or one of its own other than `default`, whose directory may contain a whole warehouse."""
         locations = [
             (DatabaseName(database.catalogName, database.name), text)
             for database in databases
             for text in dict.fromkeys((database.locationUri, self.rewriting.location(database.locationUri)))
             if text
         ]
-        own = {paths.canonical(text) for text in paths.absolute(work.imports.switched_locations())}
+        own = {paths.canonical(text) for text in paths.absolute(work.imports.kept_locations())}
         self._borrow(work, locations, own)
 
     def borrow(self, work: UnitOfWork, locations: Locations) -> None:
         """Borrows locations, except those in the directory of their database, which is borrowed."""
         self._borrow(work, [(name, text) for name, text in locations if not self._is_within(name, text)])
+
+    def overlapping(self, work: UnitOfWork, locations: Iterable[str | None]) -> set[str]:
+        """Returns the locations at, in or above a directory of a managed table that does not come from the source."""
+        above = {text: [paths.canonical(text), *paths.ancestors(text)] for text in paths.absolute(locations)}
+        uses = work.locations.managed(chain(*above.values()), self.import_id)
+        return {
+            text
+            for text, (itself, *parents) in above.items()
+            if itself in uses or any(uses.get(parent, UNUSED).itself for parent in parents)
+        }
+
+    def require_free(self, work: UnitOfWork, locations: Iterable[str]) -> None:
+        """Raises InvalidObjectError if one of the locations of the source is `overlapping`."""
+        if inside := self.overlapping(work, locations):
+            raise InvalidObjectError(
+                f"The source's location {min(inside)} {OF_OURS}. Leave its database out of the import (--databases), "
+                f"or drop the table here"
+            )
 
     def _is_within(self, name: DatabaseName, location: str) -> bool:
         of_database = self.databases[name].location if name in self.databases else ""

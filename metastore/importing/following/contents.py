@@ -94,6 +94,7 @@ class Contents:
             by_table.setdefault(one.table, []).append(named)
             if one.partition.sd.location:
                 locations.append((one.table.parent, one.partition.sd.location))
+        self._target.require_free(self._work, [text for _, text in locations])
         for name, some in by_table.items():
             if reference := self._work.tables.reference(name):
                 self._work.partitions_write.update(reference, sorted(some, key=lambda one: one.name))

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from metastore.domain.keys import KeyKind, kind_of
 from metastore.domain.names import DatabaseName, TableName
-from metastore.importing.applying import apply, drop_tables
+from metastore.importing.applying import apply, drop_tables, locations_of
 from metastore.importing.following.changes import OWN, Changes, Key, partition_names
 from metastore.importing.following.contents import Contents
 from metastore.importing.following.reading_ahead import ReadAhead
@@ -149,9 +149,11 @@ class Replay:
         """Stores the own fields of a table whose keys are the same."""
         rewritten = self._target.rewriting.rewrite(table)
         database = self._target.databases[name.parent]
+        texts = locations_of(rewritten)
+        if rewritten.sd.location != known.location:
+            self._target.require_free(self._work, texts)
         self._work.tables.update(known.id, database.id, rewritten)
-        texts = [rewritten.sd.location, *rewritten.sd.skewedInfo.skewedColValueLocationMaps.values()]
-        self._target.borrow(self._work, [(name.parent, text) for text in texts if text])
+        self._target.borrow(self._work, [(name.parent, text) for text in texts])
         self._target.tables[name] = known._replace(location=rewritten.sd.location)
 
     def _collect(

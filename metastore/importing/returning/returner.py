@@ -161,8 +161,9 @@ class Returner:
                 raise ConflictError(f"Another command has changed the import from {self._name}. Nothing was given back")
             work.imports.set_state(state.id, RETURNING)
             target = Target(state.id, Rewriting([]), keeps_events=False)
-            target.borrow(work, work.imports.locations_to_give_back(state.id))
+            locations = work.imports.locations_to_give_back(state.id)
             work.imports.give_back(state.id)
+            target.borrow(work, locations)
 
     def _drain(self) -> int:
         """Applies events until there are no more for a while, and all calls that began before have ended.

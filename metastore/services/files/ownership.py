@@ -4,14 +4,15 @@ The source's server, and the engines that use it, still work with those files. S
 anything at a borrowed location. Every plan of file operations asks `borrowed`, and the journal asks again before it
 continues operations that another call has planned.
 
-A location belongs to the source if an object of the source has or contains it (`Imports.borrow`), unless a database of
-this server inside that object contains it: `default` of the source may contain the warehouse of this server. A
-directory that contains a borrowed location is borrowed, too.
+A location belongs to the source if an object of the source has or contains it (`Imports.borrow`), unless a database or
+managed table of this server inside that object contains it: `default` of the source may contain the warehouse of this
+server. A directory that contains a borrowed location is borrowed, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 from metastore.errors import InvalidOperationError
 from metastore.storage.unit_of_work import UnitOfWork
@@ -26,6 +27,7 @@ def borrowed(work: UnitOfWork, locations: Iterable[str]) -> set[str]:
     if not in_imports:
         return set()
     own = {paths.canonical(text) for text in work.imports.own_database_locations()}
+    own |= {text for text, use in work.locations.managed(chain(*above.values())).items() if use.itself}
     kept = {
         location
         for location, (nearest, below) in in_imports.items()

@@ -268,10 +268,11 @@ class Imports(Repository):
         self._connection.execute(text(_RECORD_GIVEN_BACK), {"id": number})
         self._connection.execute(update(import_databases).where(chosen).values(state=BORROWED))
 
-    def switched_locations(self) -> list[str]:
-        """Lists the locations of switched databases."""
-        query = select(databases.c.location).join(import_databases, _IS_IMPORTED)
-        return list(self._connection.execute(query.where(import_databases.c.state == SWITCHED)).scalars())
+    def kept_locations(self) -> list[str]:
+        """Lists the locations of switched databases, and of those that come from no import, except `default`."""
+        is_switched = import_databases.c.state == SWITCHED
+        query = _OWN_DATABASES.where(is_switched | (databases.c.name != "default"))
+        return list(self._connection.execute(query).scalars())
 
     def managed_locations(self, names: Collection[DatabaseName]) -> list[str]:
         """Lists the locations of databases and of their managed tables."""

@@ -89,6 +89,14 @@ _CLAIMED = _OTHERS.after(
 _OWN = _query(
     "own_locations", ("partitions", " AND r.table_id = :table_id"), ("skewed_locations", " AND r.table_id = :table_id")
 )
+_OWNED = """r.database_id IN (SELECT d.id FROM databases AS d WHERE NOT EXISTS (SELECT FROM import_databases AS i
+    WHERE i.catalog = d.catalog AND i.database = d.name
+        AND (i.state = 'borrowed' OR i.import_id = :import_id OR :import_id = 0)))"""
+_MANAGED = _query(
+    "managed",
+    ("tables", f" AND r.type = 'MANAGED_TABLE' AND {_OWNED}"),
+    ("partitions", f" AND r.table_id IN (SELECT r.id FROM tables AS r WHERE r.type = 'MANAGED_TABLE' AND {_OWNED})"),  # noqa: S608
+)
 _WRITTEN = _query("written", (_WRITTEN_BY, _OF_OTHERS))
 _RETIRED = _query("retired", ("file_operations", " AND r.kind = 'remove'"))
 
@@ -137,6 +145,11 @@ class Locations(Repository):
     def own(self, locations: Iterable[str], table_id: int) -> Mapping[str, Use]:
         """Finds uses by the partitions and skewed values of this table."""
         return self._read(_OWN, _spelled(locations), table_id=table_id)
+
+    def managed(self, locations: Iterable[str], import_id: int = 0) -> Mapping[str, Use]:
+        """Finds uses by managed tables, and by their partitions, in databases that are neither borrowed nor of this
+        import. Without an import: in databases of no import."""
+        return self._read(_MANAGED, _spelled(locations), import_id=import_id)
 
     def written(self, locations: Iterable[str], query_id: str = "") -> Mapping[str, Use]:
         """Finds uses by open writes other than `query_id`, whether they own the location or share it."""

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from metastore.domain.names import DatabaseName
+from metastore.importing.following.follower import REFUSED
 from metastore.importing.following.replaying import drop_database
+from metastore.importing.target import OWN_FILES
 from tests.fixtures.hive_schema import HiveDatabase
 from tests.fixtures.server import Server, connected, running
 from tests.wire.builders import table
+from tests.wire.importing.followers import follower
 from tests.wire.importing.moving import copy, opened
 from thrift_idl.gen.hive_metastore.ttypes import Database, InvalidOperationException, MetaException
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CleanRequest
@@ -102,3 +105,30 @@ def test_after_the_switch_the_files_are_ours(server: Server, files: Path) -> Non
         client.drop_table("sales", "far", True)
     assert not (files / "sales.db" / "plain").exists()
     assert (files / "sales.db" / "spark" / "data").exists()
+
+
+def test_a_source_does_not_take_directories_of_tables_that_are_here(
+    hive: HiveDatabase, database_url: str, tmp_path: Path
+) -> None:
+    """A hostile source names them. Tables of the source there would let their owners move and delete the files."""
+    with running(database_url, tmp_path, "--drop-retention", "0") as server, connected(server) as client:
+        client.create_database(Database("mine"))
+        home = client.get_database("mine").locationUri
+        for name in ("t", "u"):
+            client.create_table(table("mine", name))
+        move = 'UPDATE "SDS" SET "LOCATION" = %s WHERE "LOCATION" LIKE %s'
+        hive.execute(move, f"{home}/t", "%/sales.db/plain")
+        hive.execute('UPDATE "DBS" SET "DB_LOCATION_URI" = %s WHERE "NAME" <> \'sales\'', home)
+        state = copy(hive.url, database_url, "sales")
+        hive.execute(move, f"{home}/u/x", "%/sales.db/logs/ds=1/hr=2")
+        with follower(hive.url, database_url) as one:
+            one.catch_up(whole=True)
+        with opened(database_url) as store, store.read() as work:
+            found = {(one.kind, one.object) for one in work.imports.findings(state.id)}
+        assert {(OWN_FILES, "sales.plain"), (REFUSED, "sales.logs")} <= found
+        assert "plain" not in client.get_all_tables("sales")
+        renamed = client.get_table("mine", "t")
+        renamed.tableName = "t2"
+        client.alter_table("mine", "t", renamed)
+        client.drop_table("mine", "u", True)
+    assert {path.name for path in Path(home.removeprefix("file:")).iterdir()} == {"t2"}
