@@ -221,6 +221,7 @@ def _listeners(settings: Settings) -> tuple[Listener, ...]:
             tls=listener.tls,
             authentication=listener.authentication,
             client_certificates=listener.tls_client_certificates,
+            proxies=listener.proxies,
             certificate=certificate if listener.tls != "off" else None,
         )
         for listener in configured

@@ -11,9 +11,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 from metastore.errors import ConfigurationError
 from metastore.identity import CERTIFICATE, JWT, METHODS, PASSWORD
+from metastore.networks import Network, parse_networks
 from metastore.settings import Settings
 
-_OVERRIDABLE: Final = ("tls", "authentication", "tls_client_certificates")
+_OVERRIDABLE: Final = ("tls", "authentication", "tls_client_certificates", "proxy_protocol_from")
 _TLS: Final = ("off", "allowed", "required")
 _HTTP_TLS: Final = ("off", "required")
 _CERTIFICATES: Final = ("off", "optional", "required")
@@ -30,6 +31,7 @@ class ListenerSettings:
     tls: str
     authentication: frozenset[str]
     tls_client_certificates: str
+    proxies: tuple[Network, ...]
 
     @property
     def exposed(self) -> bool:
@@ -104,7 +106,16 @@ def _listener(settings: Settings, text: str) -> ListenerSettings:
         tls=_one_of("tls", values["tls"], _TLS),
         authentication=methods(values["authentication"]),
         tls_client_certificates=_one_of("tls_client_certificates", values["tls_client_certificates"], _CERTIFICATES),
+        proxies=_networks(values["proxy_protocol_from"]),
     )
+
+
+def _networks(text: str) -> tuple[Network, ...]:
+    try:
+        return parse_networks(text)
+    except ValueError as error:
+        text = f"proxy_protocol_from: {error}; write addresses or networks, such as 10.0.0.0/8"
+        raise ConfigurationError(text) from error
 
 
 def _check(settings: Settings, listener: ListenerSettings) -> None:

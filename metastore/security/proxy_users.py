@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl
 
 from metastore.errors import ConfigurationError
+from metastore.networks import Network, contains, parse_networks
 
 _ANY: Final = "*"
 _KEYS: Final = ("users", "groups", "hosts")
-_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True)
 class _Rule:
     users: frozenset[str]
     groups: frozenset[str]
-    networks: tuple[_Network, ...] | None  # None: any address
+    networks: tuple[Network, ...] | None  # None: any address
 
 
 class ProxyUsers:
@@ -41,7 +40,9 @@ class ProxyUsers:
     def may_act(self, user: str, other: str, peer: str) -> bool:
         """Returns whether `user` may act for `other` from `peer` ("host:port"). May block on a group lookup."""
         rule = self._rules.get(user)
-        if rule is None or not other or not _contains(rule.networks, peer):
+        if rule is None or not other:
+            return False
+        if rule.networks is not None and not contains(rule.networks, peer.rpartition(":")[0].strip("[]")):
             return False
         if _ANY in rule.users or other in rule.users or _ANY in rule.groups:
             return True
@@ -57,7 +58,7 @@ def _rule(text: str) -> tuple[str, _Rule]:
         )
     hosts = options.get("hosts", _ANY)
     try:
-        networks = None if hosts == _ANY else tuple(ipaddress.ip_network(part) for part in hosts.split(","))
+        networks = None if hosts == _ANY else parse_networks(hosts)
     except ValueError as error:
         raise ConfigurationError(f"proxy_users: {text!r}: {error}; hosts are addresses or networks") from error
     return user, _Rule(_names(options.get("users")), _names(options.get("groups")), networks)
@@ -65,13 +66,3 @@ def _rule(text: str) -> tuple[str, _Rule]:
 
 def _names(text: str | None) -> frozenset[str]:
     return frozenset(filter(None, (text or "").split(",")))
-
-
-def _contains(networks: tuple[_Network, ...] | None, peer: str) -> bool:
-    if networks is None:
-        return True
-    try:
-        address = ipaddress.ip_address(peer.rpartition(":")[0].strip("[]"))
-    except ValueError:
-        return False
-    return any(address in network for network in networks)

@@ -51,6 +51,12 @@ class Listeners(Section):
         "the general settings: 0.0.0.0:9083 127.0.0.1:9084?tls=off&authentication=none",
         separator=" ",
     )
+    proxy_protocol_from: str = text(
+        "",
+        "Addresses and networks of TCP proxies, separated by commas. Their connections must begin with a header of the "
+        "PROXY protocol, version 1 or 2, which names the address of the client.",
+        separator=",",
+    )
     http_host: str = text("127.0.0.1", "IP address of the HTTP listener. 0.0.0.0 listens on all interfaces.")
     http_port: int | None = number(
         None,

@@ -16,6 +16,7 @@ from metastore.identity import (
     Identity,
     Mechanism,
 )
+from metastore.networks import Network, contains
 from metastore.server_certificate import OFF, REQUIRED, Certificate
 
 _METHOD_TEXTS: Final = {
@@ -58,6 +59,7 @@ class Listener:
         client_certificates: off, optional or required.
         certificate: the server certificate; None if TLS is off.
         authenticator: set in the workers if authentication is required.
+        proxies: networks whose connections begin with a header of the PROXY protocol.
         full: error text for a connection over a limit; empty for others.
     """
 
@@ -68,6 +70,7 @@ class Listener:
     client_certificates: str = OFF
     certificate: Certificate | None = None
     authenticator: Authenticator | None = None
+    proxies: tuple[Network, ...] = ()
     full: str = ""
 
     @property
@@ -75,6 +78,10 @@ class Listener:
         """Whether a client has to authenticate or use TLS before it may call. Until then, its time and memory are
         limited."""
         return self.tls == REQUIRED or bool(self.authentication or self.full)
+
+    def is_proxy(self, peer: str) -> bool:
+        """Returns whether the peer at "host:port" is a proxy that names its clients."""
+        return bool(self.proxies) and contains(self.proxies, peer.rpartition(":")[0].strip("[]"))
 
     def refusal(self, identity: Identity | None, *, encrypted: bool) -> str:
         """Returns the reason why a client may not call, or an empty text."""

@@ -20,6 +20,7 @@ from metastore.transport import memory
 from metastore.transport.accept_balance import AcceptTurn
 from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
+from metastore.transport.proxy_protocol import ProxyHeaders, peer_name
 from metastore.transport.session import Application
 from metastore.transport.session_review import SessionReview
 from metastore.transport.worker_pool import WorkerPool
@@ -57,13 +58,7 @@ def run_worker(
     pool = WorkerPool(options, application.open_session)
     pool.start()
     draining = threading.Event()
-    for server_socket, listener in sockets:
-        policy = replace(listener, authenticator=application.authenticator) if listener.authentication else listener
-        arguments = (server_socket, policy, pool, draining, turn)
-        threading.Thread(target=_accept, args=arguments, name="accept", daemon=True).start()
-    if any(listener.authentication for _, listener in sockets):
-        review = SessionReview(pool, application.authenticator, options.session_max_age)
-        threading.Thread(target=review.run, args=(draining,), name="sessions", daemon=True).start()
+    _start_threads(options, sockets, application, pool, draining, turn)
     os.set_blocking(report, False)
     heartbeat_due = 0.0
     while not select.select([lifeline], [], [], _CHECK_INTERVAL if heartbeat_due else 0)[0]:
@@ -86,6 +81,27 @@ def run_worker(
     return CALLS_CUT if left else 0
 
 
+def _start_threads(
+    options: TransportOptions,
+    sockets: Sequence[tuple[socket.socket, Listener]],
+    application: Application,
+    pool: WorkerPool,
+    draining: threading.Event,
+    turn: AcceptTurn,
+) -> None:
+    """Starts the threads that accept connections, receive PROXY headers, and review sessions."""
+    proxy_headers = ProxyHeaders(pool.admit)
+    if any(listener.proxies for _, listener in sockets):
+        threading.Thread(target=proxy_headers.run, name="proxy-headers", daemon=True).start()
+    for server_socket, listener in sockets:
+        policy = replace(listener, authenticator=application.authenticator) if listener.authentication else listener
+        arguments = (server_socket, policy, pool, proxy_headers, draining, turn)
+        threading.Thread(target=_accept, args=arguments, name="accept", daemon=True).start()
+    if any(listener.authentication for _, listener in sockets):
+        review = SessionReview(pool, application.authenticator, options.session_max_age)
+        threading.Thread(target=review.run, args=(draining,), name="sessions", daemon=True).start()
+
+
 def stop_listening(server_socket: socket.socket) -> None:
     """Refuses new connections in all processes that share the socket, and wakes the threads that accept."""
     try:
@@ -96,7 +112,12 @@ def stop_listening(server_socket: socket.socket) -> None:
 
 
 def _accept(
-    server_socket: socket.socket, listener: Listener, pool: WorkerPool, draining: threading.Event, turn: AcceptTurn
+    server_socket: socket.socket,
+    listener: Listener,
+    pool: WorkerPool,
+    proxy_headers: ProxyHeaders,
+    draining: threading.Event,
+    turn: AcceptTurn,
 ) -> None:
     """Accepts connections until the socket is shut down.
 
@@ -107,15 +128,12 @@ def _accept(
         try:
             turn.wait(pool.connections)
             sock, address = server_socket.accept()
-            pool.admit(sock, _peer_name(address), listener)
+            peer = peer_name(*address[:2])
+            admit = proxy_headers.put if listener.is_proxy(peer) else pool.admit
+            admit(sock, peer, listener)
         except OSError as error:
             if error.errno == errno.EINVAL:
                 return
             if error.errno != errno.ECONNABORTED:
                 logger.warning("a connection could not be accepted: %s", error.strerror)
                 draining.wait(_ACCEPT_RETRY)
-
-
-def _peer_name(address: tuple[str, int]) -> str:
-    host, port = address[0].removeprefix("::ffff:"), address[1]  # an IPv4 address on an IPv6 socket
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

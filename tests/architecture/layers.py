@@ -16,6 +16,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
             "byte_cache",
             "bounded_fetch",
             "descriptors",
+            "networks",
             "server_certificate",
             "structs",
             "machine",

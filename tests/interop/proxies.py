@@ -100,12 +100,12 @@ def nginx(
 
 
 @contextmanager
-def haproxy(folder: Path, *above: int, idle: str = "1h") -> Iterator[int]:
+def haproxy(folder: Path, *above: int, idle: str = "1h", options: str = "") -> Iterator[int]:
     """Runs a TCP proxy in front of metastores on these ports, and yields its port. `idle`: the time after which it
-    closes idle connections.
+    closes idle connections. `options`: more options of each server, such as `send-proxy`.
     """
     port = free_port()
-    servers = "\n".join(f"    server s{each} 127.0.0.1:{each} check inter 200ms" for each in above)
+    servers = "\n".join(f"    server s{each} 127.0.0.1:{each} check inter 200ms {options}" for each in above)
     (folder / "haproxy.cfg").write_text(_HAPROXY.format(port=port, servers=servers, idle=idle))
     with _running("haproxy", "-db", "-f", str(folder / "haproxy.cfg"), port=port):
         yield port

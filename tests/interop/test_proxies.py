@@ -23,6 +23,7 @@ from tests.fixtures.server import Server
 from tests.interop.proxies import haproxy, haproxy_http, nginx
 from tests.wire.security.conftest import PATIENCE, Authority, Pem, who
 from tests.wire.security.test_jwt import AUDIENCE, ISSUER, Issuer
+from tests.wire.security.test_passwords import message as sasl_message
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
@@ -287,6 +288,21 @@ def test_the_client_reconnects_after_haproxy_closed_an_idle_connection(
             (connection,) = client._idle
             handle = connection._socket.handle
             assert select.select([handle], [], [], PATIENCE) == ([handle], [], [])  # HAProxy has closed it
+
+
+@pytest.mark.parametrize("header", ["send-proxy", "send-proxy-v2"])
+def test_haproxy_names_its_clients(
+    tmp_path: Path, start: Callable[..., Server], options: list[str], header: str
+) -> None:
+    server = start(*options, "--allow-password-without-tls", "true", "--proxy-protocol-from", "127.0.0.1")
+    with (
+        haproxy(tmp_path, server.port, options=f"{header} check-send-proxy") as port,
+        socket.create_connection(("127.0.0.1", port), PATIENCE, source_address=("127.0.0.9", 0)) as sock,
+    ):
+        sock.sendall(sasl_message(1, b"PLAIN") + sasl_message(5, b"\0alice\0guess"))
+        assert b"the password is wrong" in sock.recv(4096)
+        assert f"login failed: user='alice' address=127.0.0.9:{sock.getsockname()[1]}" in server.log.read_text()
+        assert "PROXY header" not in server.log.read_text()  # also those of the health checks are complete
 
 
 def test_clients_go_to_a_metastore_that_runs(

@@ -24,8 +24,18 @@ def test_one_listener_by_default() -> None:
 
 
 def test_several_with_settings_of_their_own() -> None:
-    text = "0.0.0.0:9083 [::1]:9084?tls=off&authentication=none"
-    outer, inner = listeners(Settings(listeners=text, tls="required", authentication="password,jwt", **PEM))
+    text = "0.0.0.0:9083 [::1]:9084?tls=off&authentication=none&proxy_protocol_from="
+    outer, inner = listeners(
+        Settings(
+            listeners=text,
+            tls="required",
+            authentication="password,jwt",
+            proxy_protocol_from="10.0.0.7, fd00::/8",
+            **PEM,
+        )
+    )
+    assert [str(network) for network in outer.proxies] == ["10.0.0.7/32", "fd00::/8"]
+    assert inner.proxies == ()
     assert (outer.host, outer.port, outer.tls) == ("0.0.0.0", 9083, "required")
     assert outer.authentication == {"password", "jwt"}
     assert (inner.host, inner.port, inner.tls, inner.authentication) == ("::1", 9084, "off", frozenset())
@@ -39,6 +49,10 @@ def test_several_with_settings_of_their_own() -> None:
         ({"listeners": "host:1/path"}, "is not an address"),
         ({"listeners": "host:1?color=red"}, "no setting color"),
         ({"listeners": "host:1?tls=maybe"}, "off, allowed or required"),
+        (
+            {"listeners": "host:1?proxy_protocol_from=10.0.0.1/8"},
+            "10.0.0.1/8 has host bits set; write addresses or networks",
+        ),
         ({"tls": "required"}, "needs tls_certificate"),
         ({"authentication": "magic"}, "must be none, or some of"),
         ({"authentication": "none,jwt"}, "must be none, or some of"),

@@ -50,10 +50,10 @@ def login(server: Server, user: str, password: str) -> MetastoreClient:
     return connect(server.uri, credentials=Credentials(user=user, password=password))
 
 
-def answer(server: Server, user: str, password: str) -> str:
+def answer(server: Server, user: str, password: str, header: bytes = b"") -> str:
     """Returns the server's message of a rejected login, or an empty text."""
     with raw(server) as sock:
-        sock.sendall(message(1, b"PLAIN") + message(5, f"\0{user}\0{password}".encode()))
+        sock.sendall(header + message(1, b"PLAIN") + message(5, f"\0{user}\0{password}".encode()))
         head = sock.recv(5, 0x100)  # MSG_WAITALL
         text = sock.recv(int.from_bytes(head[1:]), 0x100)
         return "" if head[0] == 5 else text.decode()
@@ -73,6 +73,16 @@ def test_guesses_are_delayed_and_others_log_in(start: Callable[..., Server], opt
     assert "guess" not in server.log.read_text()
     assert eventually(lambda: server.log.read_text().count("user=alice for=- address=127.0.0.1") == 5)
     assert "method=login objects=- outcome=refused" in server.log.read_text()
+
+
+@pytest.mark.usefixtures("long_delays")
+def test_a_guesser_behind_a_proxy_delays_no_other_client(start: Callable[..., Server], options: list[str]) -> None:
+    server = start(*options, "--proxy-protocol-from", "127.0.0.0/8")
+    guesser, client = (f"PROXY TCP4 10.0.0.{host} 10.0.0.1 4711 9083\r\n".encode() for host in (66, 7))
+    texts = [answer(server, "alice", "a guess", guesser) for _ in range(6)]
+    assert "Too many failed logins of this user" in texts[-1]
+    assert answer(server, "alice", "alice", client) == ""
+    assert "login failed: user='alice' address=10.0.0.66:4711" in server.log.read_text()
 
 
 @pytest.mark.usefixtures("long_delays")

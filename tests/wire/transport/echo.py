@@ -19,6 +19,7 @@ from typing import Any
 from thrift.Thrift import TApplicationException, TMessageType, TType
 
 from metastore.context import claim_reply_memory
+from metastore.networks import parse_networks
 from metastore.transport.bind import BindError
 from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
@@ -104,7 +105,7 @@ class BrokenApplication(EchoApplication):
 
 def main() -> int:
     """Serves with options given as JSON. `broken`: while this file exists, no worker can start. `files`: limit of open
-    files.
+    files. `proxies`: networks whose connections begin with a header of the PROXY protocol.
     """
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
@@ -118,7 +119,8 @@ def main() -> int:
             return BrokenApplication()
         return EchoApplication()
 
-    listener = Listener(**{name: given.pop(name) for name in ("host", "port") if name in given})
+    proxies = parse_networks(given.pop("proxies", ""))
+    listener = Listener(**{name: given.pop(name) for name in ("host", "port") if name in given}, proxies=proxies)
     options = TransportOptions(listeners=(listener,), **given)
     try:
         return serve(options, make_application, lambda actual: print(actual[0][1], flush=True))  # noqa: T201
