@@ -94,7 +94,7 @@ def _is_stream(file: Path) -> bool:
 
 
 def _write(file: Path, report: Report) -> None:
-    """Writes the report whole or not at all: a reader, or a death meanwhile, finds the earlier one."""
+    """Writes the report whole or not at all: until it is written, readers find the earlier report."""
     text = json.dumps(asdict(report), indent=2, default=str) + "\n"
     try:
         if _is_stream(file):

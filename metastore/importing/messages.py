@@ -56,7 +56,7 @@ def name_of(table: Mapping[str, Any], catalog: str) -> TableName | None:
 
 
 def is_renamed(event: NotificationEvent) -> bool:
-    """Returns whether the event gave its table another name. Events are stored under the new one. An event with an
+    """Returns whether the event gave its table another name. Events are stored under the new name. An event with an
     unreadable message may have done so."""
     if event.eventType != "ALTER_TABLE":
         return False

@@ -38,7 +38,7 @@ class FairQueue:
         return bool(self._lanes) and any(large for _, large in self._lanes)
 
     def put(self, connection: Connection) -> None:
-        """Queues the call of a connection. One that is queued again keeps its time."""
+        """Queues the call of a connection. A call that is queued again keeps its time."""
         estimate = connection.estimate
         estimate.queued = estimate.queued or time.monotonic()
         self._lanes.setdefault((connection.address, estimate.is_large), deque()).append((estimate.queued, connection))

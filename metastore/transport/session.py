@@ -12,7 +12,7 @@ from metastore.transport.listener import Authenticator
 
 
 class Session(Protocol):
-    """The service as seen by one connection. Used by one thread at a time, not always the same one."""
+    """The service as seen by one connection. Used by one thread at a time, not always by the same thread."""
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
         """Reads one message from `iprot` and writes one reply to `oprot` (none for a oneway method).

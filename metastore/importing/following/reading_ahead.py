@@ -16,7 +16,7 @@ from metastore.importing.sources.objects import SourcePartition, SourceStatistic
 from metastore.importing.sources.source import Source
 
 _FEW: Final = 100
-"""Partitions of a table that are read ahead. It bounds the memory of the follower."""
+"""The most partitions of a table that are read ahead. The limit bounds the memory of the follower."""
 
 
 class _Whole(NamedTuple):

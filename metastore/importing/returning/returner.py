@@ -61,7 +61,7 @@ class Returner:
         self.events = 0
         self.digest = 0
         self.position: int | None = None
-        """The number of events that this object has applied, the sum of their digests, and the last one."""
+        """The number of events that this object has applied, the sum of their digests, and the last event."""
         self.reported: dict[Finding, None] = {}
 
     @contextmanager

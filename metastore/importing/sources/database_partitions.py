@@ -89,7 +89,7 @@ class PartitionReader:
         return {
             known[number].name: Totals(count, int(created or 0), int(ddl or 0))
             for number, count, created, ddl in rows
-            if self._tables.is_reachable(number) and selection.has(known[number].name.parent)
+            if number in self._tables.reachable and selection.has(known[number].name.parent)
         }
 
     def _rows(self, condition: str, *values: Any) -> list[tuple[Any, ...]]:

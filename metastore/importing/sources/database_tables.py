@@ -71,10 +71,6 @@ class TableReader:
         """The names of the tables that clients reach, by id: the oldest of each name."""
         return self._reachable if self.known else {}
 
-    def is_reachable(self, table_id: int) -> bool:
-        """Returns whether the table exists and is the oldest of its name."""
-        return table_id in self.reachable
-
     def id_of(self, name: TableName) -> int | None:
         """Returns the id of the table that this name refers to. Does not list the other tables."""
         if name not in self._read and self._known is not None:
@@ -201,7 +197,7 @@ class TableReader:
             return False
         if not selection.has(DatabaseName(catalog.lower(), database.lower())):
             return False
-        if not self.is_reachable(number):
+        if number not in self.reachable:
             text = f"{database}.{name}"
             findings.append(Finding(DUPLICATE, text, "the name is taken by an older table; it is not imported"))
             return False

@@ -96,7 +96,7 @@ def _missing(value: Any) -> str:
 
 
 def _texts(arguments: Iterable[Any]) -> Iterable[str]:
-    """Yields the texts in the arguments of a call, of lists only the first one."""
+    """Yields the texts among the arguments of a call, and the first text of each list."""
     for one in arguments:
         if isinstance(one, str):
             yield one

@@ -51,7 +51,7 @@ def check_unmarked(table: Table) -> None:
 def follow_added(
     work: UnitOfWork, stored: StoredTable, table: Table, ids: Sequence[int], values: Sequence[Sequence[str]]
 ) -> None:
-    """Makes added partitions, of these ids and values, depend on the present base of their table."""
+    """Makes added partitions, given by ids and values, depend on the present base of their table."""
     if not is_dependent(table) or not ids:
         return
     keys = columns_of(table.partitionKeys)

@@ -67,7 +67,7 @@ class DependencyService(ClockedService):
                 raise AlreadyExistsError(f"Table {dependent} already exists") from None
 
     def set_base(self, dependent: TableName, base: TableName, partitions: Sequence[Sequence[str]] | None) -> None:
-        """Changes the base of new partitions (None) or of these partitions, which become fresh.
+        """Changes the base of new partitions (`partitions` is None), or of `partitions`, which become fresh.
 
         Raises:
             NotFoundError: a table does not exist.

@@ -11,7 +11,7 @@ class TokenService(Service):
     """Rules of tokens (Hive's ObjectStore). Tokens and keys are opaque texts."""
 
     def add(self, identifier: str | None, token: str | None) -> bool:
-        """Stores a token. Returns false, and keeps the old one, if the identifier has one. Raises InvalidInputError."""
+        """Stores a token. If the identifier has a token, keeps it and returns false. Raises InvalidInputError."""
         if identifier is None or token is None:
             raise InvalidInputError("A token needs an identifier and a text")
         with self._store.transaction() as work:

@@ -56,8 +56,8 @@ class TransactionService(LeasingService):
         with self._store.transaction() as work:
             if not work.transactions.has_room(holder[0], min(count, _BATCH), self._per_user, self._timeout):
                 raise InvalidOperationError(
-                    f"User {holder[0]} cannot open {count} more transactions: the limit is {self._per_user} open ones "
-                    "(METASTORE_MAX_OPEN_TRANSACTIONS). Commit or abort some."
+                    f"User {holder[0]} cannot open {count} more transactions: the limit is {self._per_user} open "
+                    "transactions (METASTORE_MAX_OPEN_TRANSACTIONS). Commit or abort some of them."
                 )
             opened = work.transactions.open(min(count, _BATCH), kind, *holder)
             work.undo_if_unknown(lambda later: abort(later, opened))
@@ -97,7 +97,7 @@ class TransactionService(LeasingService):
             abort(work, [transaction])
 
     def abort_many(self, transactions: Collection[int]) -> None:
-        """Aborts the open ones of these transactions. Transactions of others are ignored, like missing ones."""
+        """Aborts transactions that are open. Ignores other users' transactions, as it ignores missing ones."""
         holder = self._rights.transaction_holder() if self._rights else None
         with self._store.transaction() as work:
             abort(work, work.transactions.held_by(holder, list(transactions)))

@@ -272,7 +272,7 @@ class UndropService(FileService):
     def _restore_partitions(
         self, work: UnitOfWork, attempt: Attempt, drop: Drop, live: StoredTable, names: list[str] | None
     ) -> _Restoration:
-        """Restores all partitions of a drop, or (`names`) these."""
+        """Restores all partitions of a drop, or only those in `names`."""
         moves = moves_since(work, drop, live)
         moved = work.drops.partition_names(drop.id) if names is None and moves else names or ()
         work.drops.restore_partitions(drop.id, live.ref.id, names)

@@ -26,8 +26,11 @@ class WriteService(Service):
     """Rules of writes. Catalog, database and table names are in lower case."""
 
     def __init__(self, store: Store, per_user: int = 10_000) -> None:
-        """`per_user`: how many writes one user, or all anonymous users together, may have open. Concurrent calls may
-        exceed it by their number. Readers of a table read the list of its open writes."""
+        """`per_user`: how many writes one user, or all anonymous users together, may have open.
+
+        Calls at the same time may exceed the limit by their number. It keeps the lists short that readers of tables
+        read.
+        """
         super().__init__(store)
         self._per_user = per_user
 
@@ -55,8 +58,8 @@ class WriteService(Service):
             query_id = work.writes.begin(stored.ref.id, token, root, lease_millis, user, most)
             if query_id is None:
                 raise InvalidOperationError(
-                    f"User {user or '(anonymous)'} cannot begin another write: the limit is {most} open ones "
-                    "(METASTORE_MAX_OPEN_TRANSACTIONS). End some."
+                    f"User {user or '(anonymous)'} cannot begin another write: the limit is {most} open writes "
+                    "(METASTORE_MAX_OPEN_TRANSACTIONS). End some of them."
                 )
             own = [] if directory is None else [_location(paths.join(directory, query_id))]
             granted = _register(work, query_id, stored.ref.id, [root], own, [_location(text) for text in shared])
@@ -148,7 +151,7 @@ def _rename(query_id: str, source: str, target: str) -> RenamedPath:
     if not any(names_write(text, query_id) for text in rename):
         raise InvalidInputError(
             f"Rename of {source} to {target}: one of the paths must contain the query id {query_id}, so that the "
-            f"rename can be undone"
+            "rename can be undone"
         )
     return rename
 

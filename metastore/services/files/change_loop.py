@@ -58,8 +58,7 @@ _PAUSE: Final = 0.02  # seconds, after another call has changed the same part of
 
 
 class LookNeededError(Exception):
-    """Rolls the attempt back: before the next one, these directories must be listed, or the targets of these moves
-    checked."""
+    """Rolls the attempt back: before the next attempt, directories must be listed, or the targets of moves checked."""
 
     def __init__(self, directories: Sequence[str] = (), moves: Sequence[Move] = ()) -> None:
         super().__init__(directories, moves)

@@ -56,7 +56,7 @@ def moves_since(work: UnitOfWork, drop: Drop, live: StoredTable) -> list[Move]:
 def restore_contents(
     work: UnitOfWork, attempt: Attempt, warehouse: Warehouse, drop: Drop, live: StoredTable, names: Sequence[str] | None
 ) -> tuple[list[int], list[str]]:
-    """Undoes a truncation or an overwrite of a table or (`names`) of these partitions.
+    """Undoes a truncation or an overwrite of a table, or only of the partitions in `names`.
 
     Returns the operations to carry out, and the locations whose rows are current again. Raises NotFoundError if a
     partition was dropped since, InvalidOperationError if the files are deleted or a later change would be lost.

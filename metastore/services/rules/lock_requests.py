@@ -54,7 +54,7 @@ def check_named(table: TableName) -> TableName:
 
 
 def operation_of(value: int | None) -> Operation:
-    """Returns the wire's DataOperationType. Raises InvalidInputError."""
+    """Returns the operation with a number of Hive's DataOperationType. Raises InvalidInputError."""
     try:
         return Operation(value or 0)
     except ValueError:

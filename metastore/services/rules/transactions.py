@@ -33,7 +33,7 @@ def expire_leases(work: UnitOfWork, timeout: timedelta) -> ExpiredLeases:
 
 
 def abort(work: UnitOfWork, transactions: Sequence[int]) -> list[int]:
-    """Aborts the open ones of these transactions and deletes their locks. Returns the aborted ones."""
+    """Aborts those of the transactions that are open, and deletes their locks. Returns their ids."""
     aborted = work.transactions.abort(transactions)
     _aborted(work, aborted)
     return aborted

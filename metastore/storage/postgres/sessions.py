@@ -65,7 +65,7 @@ def apply_after_connecting(engine: Engine, values: Mapping[str, str], pooler: st
 def begin(connection: Connection, *columns: str) -> tuple[Any, ...]:
     """Begins a transaction with the settings of the session. Returns the values of SQL expressions.
 
-    If a pooler shares sessions, notes the one that it has chosen for the transaction. All in one message.
+    If a pooler shares sessions, notes the session that it has chosen for the transaction. All of this is one message.
     """
     link: Any = connection.connection.dbapi_connection
     if link.shares_session:

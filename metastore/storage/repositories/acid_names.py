@@ -21,7 +21,7 @@ _FORGOTTEN: Final = (write_id_counters, write_ids, transaction_components, compa
 
 
 class AcidNames(Repository):
-    """Renames and deletes these rows."""
+    """Renames and deletes rows that name tables."""
 
     def rename_table(self, old: TableName, new: TableName) -> None:
         for rows in (*_FORGOTTEN, lock_components):

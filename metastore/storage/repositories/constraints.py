@@ -74,7 +74,7 @@ class Constraints(Repository):
         return self._connection.execute(delete(table_constraints).where(named)).rowcount
 
     def delete_on(self, table_id: int, columns: Sequence[str]) -> None:
-        """Deletes every constraint that one of these columns of the table is part of or is referenced by."""
+        """Deletes every constraint that contains one of these columns of the table, or refers to one of them."""
         other = table_constraints.alias("other").c
         own = (other.table_id == table_id) & is_text_among(other.column_name, columns)
         referencing = (other.parent_table_id == table_id) & is_text_among(other.parent_column_name, columns)

@@ -1,6 +1,6 @@
 """Dependencies of dependent tables and their partitions. Base partitions are not stored but looked up on each call.
 
-Every method is one or two statements, regardless of the number of tables and partitions.
+Every method executes one or two statements, regardless of the number of tables and partitions.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ class FileOperations(Repository):
         return list(targets)
 
     def release_held(self, drop_id: int, locations: Sequence[str]) -> None:
-        """Schedules the removals again that a drop held back below these locations, which are restored."""
+        """Schedules the removals below restored locations that a drop has held back."""
         self._connection.execute(statements.RELEASE_HELD, {"drop_id": drop_id, "locations": list(locations)})
 
     def lock_exclusively(self) -> None:

@@ -105,7 +105,7 @@ class Notifications(Repository):
     """Queries on the log."""
 
     def append(self, events: Iterable[Event]) -> list[int]:
-        """Appends events, and returns their numbers. For a transaction whose last statements these are."""
+        """Appends events, and returns their numbers. These must be the last statements of a transaction."""
         left, numbers = iter(events), list[int]()
         while batch := list(islice(left, _BATCH)):
             rows = run(self._connection, f"{APPEND} RETURNING event_id", **appended(batch))
@@ -209,7 +209,7 @@ class WriteNotifications(Repository):
     """Queries on the files that transactions wrote."""
 
     def add(self, writes: Sequence[Write]) -> None:
-        """Stores writes to different tables or partitions. Files of an earlier write to the same one are kept."""
+        """Stores writes to different tables or partitions. Keeps the files of an earlier write to the same one."""
         for start in range(0, len(writes), _BATCH):
             self._add(writes[start : start + _BATCH])
 

@@ -146,7 +146,10 @@ class Privileges(Repository):
         self._connection.execute(_INSERT, _arrays(grants))
 
     def find(self, grants: Sequence[Grant]) -> list[FoundGrant | None]:
-        """Returns the grants to these principals, in order: the one by the same grantor, if there is one."""
+        """Returns for each grant the stored one with the same privilege, object and principal, or None.
+
+        If several grantors have given it, returns the one by the same grantor, if there is one.
+        """
         rows = self._connection.execute(_FIND, _arrays(grants))
         return [None if row.id is None else FoundGrant(row.id, bool(row.grant_option), row.own) for row in rows]
 

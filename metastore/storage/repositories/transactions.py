@@ -130,7 +130,7 @@ class Transactions(Repository):
         self._connection.execute(update(transactions).where(transactions.c.id == transaction).values(ended))
 
     def abort(self, ids: Sequence[int]) -> list[int]:
-        """Aborts the open ones among these transactions, and returns their ids."""
+        """Aborts those of the transactions that are open, and returns their ids."""
         return self._abort(_among(ids) & (transactions.c.state == OPEN))
 
     def abort_expired(self, timeout: timedelta) -> list[int]:
