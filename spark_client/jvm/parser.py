@@ -104,7 +104,7 @@ def drop_partitions(context: Context, text: str) -> DropPartitions:
 
 
 def rename_partition(context: Context, text: str) -> RenamePartition:
-    """Parses the statement."""
+    """Parses ALTER TABLE … PARTITION … RENAME TO PARTITION."""
     plan = parsed(context, text)
     return RenamePartition(_values(getattr(plan, "from")().spec()), _values(plan.to().spec()))
 

@@ -71,7 +71,7 @@ _ended: dict[tuple[str, str], tuple[MicroBatch, tuple[int, ...]]] = {}
 
 @contextmanager
 def statement_of_batch(spark: SparkSession, table: str) -> Iterator[MicroBatch | None]:
-    """Counts a statement that changes `table` in the batch whose function is running. Yields None if none is."""
+    """Counts a statement that changes `table` in the batch that is running. Yields None if no batch is running."""
     running = running_batch(spark)
     if running is None:
         yield None

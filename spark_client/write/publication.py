@@ -63,7 +63,7 @@ def _attempt(context: Context, commits: Sequence[Commit], *, again: bool) -> lis
     # 2. Check that leases and files are still there.
     for commit, placement in zip(commits, placements, strict=True):
         commit.check(placement, again=again)
-    # 3. Publish. Writes without rows and without partitions to replace are not published; leaving them ends them.
+    # 3. Publish. Writes without rows and without partitions to replace are not published: their block ends them.
     publishing = {
         commit: placement for commit, placement in zip(commits, placements, strict=True) if placement.publications
     }
@@ -76,7 +76,7 @@ def _attempt(context: Context, commits: Sequence[Commit], *, again: bool) -> lis
 
 
 def _publish(context: Context, publishing: dict[Commit, Placement]) -> None:
-    """Calls publish until a reply arrives. A repeated call is safe: the first one that succeeds ends the writes."""
+    """Calls publish until a reply arrives. A repeated call is safe: the first call that succeeds ends the writes."""
     writes = [
         Publication(commit.write.table, commit.query_id, placement.publications, placement.retired_locations)
         for commit, placement in publishing.items()

@@ -120,7 +120,7 @@ def _arranged(table: Table, data: DataFrame, names: Sequence[str], positions: Se
 
 
 def with_generated(table: Table, rows: DataFrame) -> DataFrame:
-    """Computes generated columns. The job fails if a row has another value for one than its expression."""
+    """Computes generated columns. The job fails if a row has a value that differs from the expression."""
     generated = generated_columns(table)
     if not generated:
         return rows

@@ -160,8 +160,10 @@ def skews_unlike_table(skews: Mapping[Values, Skew], table: Table) -> list[tuple
 
 
 def same_layout(values: Values, before: Snapshot, after: Snapshot, table: Table) -> bool:
-    """Returns whether a partition has the same heavy values and buckets in both snapshots. A new one has the
-    table's."""
+    """Returns whether a partition has the same heavy values and buckets in both snapshots.
+
+    A new partition has those of the table.
+    """
     old, new = (snapshot.get(values, table) for snapshot in (before, after))
     return _layout(old.skew) == _layout(new.skew) and old.buckets == new.buckets
 

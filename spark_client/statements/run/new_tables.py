@@ -20,7 +20,7 @@ def columns(_: Context, __: CreateTableAsSelect) -> str:
 
 
 def execute(context: Context, statement: CreateTableAsSelect, _: str) -> DataFrame:
-    """Creates the table with the rows of the query. Raises InvalidStatementError, and as `create_as_select`."""
+    """Creates the table with the rows of the query. Raises InvalidStatementError, or as `create_as_select`."""
     data = context.spark.sql(statement.query)
     columns = data.schema.fields[: len(data.columns) - statement.keys]
     typed = ", ".join(f"{quote(column.name)} {column.dataType.simpleString()}" for column in columns)

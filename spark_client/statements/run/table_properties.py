@@ -14,7 +14,7 @@ from spark_client.table.properties import AUTO, auto_columns, auto_columns_probl
 
 
 def check(context: Context, statement: TableProperties) -> bool:
-    """Returns False. Raises InvalidStatementError for a misspelt property of this library or an invalid value."""
+    """Returns False: Spark runs the statement. Raises InvalidStatementError for a misspelt or invalid property."""
     known = {name: value for name, value in statement.properties.items() if value != PARAMETER.strip("'")}
     if problem := problem_of(known):
         raise InvalidStatementError(f"{statement.table} cannot have these TBLPROPERTIES: {problem}")
