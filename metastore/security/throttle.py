@@ -7,7 +7,6 @@ before it checks a password. If the database is not available, the state of the 
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import logging
 import math
 import threading
@@ -18,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from metastore.client_network import network_of
 from metastore.errors import MetastoreError
 from metastore.identity import AuthenticationFailedError
 
@@ -160,15 +160,5 @@ class ThrottledError(AuthenticationFailedError):
 
 
 def host_of(peer: str) -> str:
-    """Returns the host of "host:port". IPv6 addresses are reduced to their /64 network, which belongs to one host.
-
-    An IPv4 address on an IPv6 socket (::ffff:10.0.0.1) stays one: its /64 network would be the whole internet.
-    """
-    host = peer.rpartition(":")[0].strip("[]")
-    try:
-        address = ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return host
-    if mapped := getattr(address, "ipv4_mapped", None):
-        return str(mapped)
-    return str(ipaddress.ip_network((address, 64), strict=False)) if address.version == 6 else host
+    """Returns the network of a client at "host:port"."""
+    return network_of(peer.rpartition(":")[0])

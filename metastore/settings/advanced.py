@@ -21,12 +21,14 @@ class Advanced(Section):
     )
     max_connections_per_address: int = number(
         None,
-        "Maximum number of client connections per worker from one IP address. Unset: four fifths of max_connections.",
+        "Maximum number of client connections per worker from one IP address or IPv6 /64 network. "
+        "Unset: four fifths of max_connections.",
     )
     max_threads: int = number(64, "Maximum number of concurrent calls per worker.", high=1024)
     max_calls_per_address: int = number(
         None,
-        "Maximum number of concurrent calls per worker from one IP address. Unset: three quarters of max_threads.",
+        "Maximum number of concurrent calls per worker from one IP address or IPv6 /64 network. "
+        "Unset: three quarters of max_threads.",
     )
     max_open_transactions: int = number(10_000, "Maximum number of open transactions, and of open writes, of one user.")
     max_locks: int = number(10_000, "Maximum number of objects that one user can lock.")

@@ -9,7 +9,10 @@ _SIGNIFICANT: Final = 2**18  # bytes
 
 
 class Address:
-    """The usage of one client address. Guarded by the worker pool's lock. Sizes in bytes."""
+    """The usage of one client address, or of a /64 network of IPv6 addresses. Guarded by the worker pool's lock.
+
+    Sizes in bytes.
+    """
 
     def __init__(self, host: str) -> None:
         self.host = host

@@ -11,6 +11,7 @@ import time
 from dataclasses import replace
 from typing import Any, Final
 
+from metastore.client_network import network_of
 from metastore.identity import Identity
 from metastore.transport.admission import Admission
 from metastore.transport.connection import Connection
@@ -172,7 +173,7 @@ class WorkerPool:
                 connection.abort(reason)
 
     def _address(self, peer: str) -> Address:
-        host = peer.rpartition(":")[0]
+        host = network_of(peer.rpartition(":")[0])
         return self._addresses.get(host) or Address(host)
 
     def _check_timed(self, now: float) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import ssl
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any, Final
@@ -10,7 +12,9 @@ from typing import Any, Final
 import grpc
 
 from metastore.client.errors import AuthenticationError, ClientError
+from spark_client.gateway import sasl
 from spark_client.gateway.drivers import Driver, Drivers
+from spark_client.gateway.listener import Listener
 from spark_client.gateway.logins import Logins
 from spark_client.gateway.messages import rejection
 from spark_client.jvm import servers
@@ -24,36 +28,51 @@ _NOT_FORWARDED: Final = ("authorization", "user-agent", "grpc-", ":")  # prefixe
 
 
 class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package has no types
-    """A server of Spark Connect. It passes messages on unchanged (`messages` checks them)."""
+    """A server of Spark Connect. It passes messages on unchanged (`messages` checks them).
+
+    Clients connect to a `Listener`, which ends TLS and passes their bytes to gRPC's server on a loopback port: gRPC
+    itself does not bound connections, and a flood of them would use up the open files of this process.
+    """
 
     def __init__(self, logins: Logins, drivers: Drivers) -> None:
         self._logins = logins
         self._drivers = drivers
         self._channels: dict[Driver, Any] = {}
         self._server: Any = None
+        self._port = 0
+        self._listener = Listener(self._pass_on)
+        self._clients: dict[str, tuple[str, asyncio.Task[None] | None]] = {}
+        """Address and connection of each client, by the peer that gRPC's server sees."""
 
-    async def start(self, host: str, port: int, tls: tuple[bytes, bytes] | None, largest: int) -> None:
-        """Starts to listen. `tls`: certificate chain and key in PEM. `largest`: message of a client, in bytes.
-
-        Raises SessionError if the address is taken.
-        """
+    async def start(self, host: str, port: int, tls: ssl.SSLContext | None, largest: int) -> None:
+        """Starts to listen. `largest`: message of a client, in bytes. Raises SessionError if the address is taken."""
         limits = (("grpc.max_receive_message_length", largest), ("grpc.max_send_message_length", -1))
         self._server = grpc.aio.server(options=(*limits, *_BOUNDS, ("grpc.so_reuseport", 0)))
         self._server.add_generic_rpc_handlers((self,))
-        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        try:
-            if tls is None:
-                self._server.add_insecure_port(address)
-            else:
-                self._server.add_secure_port(address, grpc.ssl_server_credentials([(tls[1], tls[0])]))
-        except RuntimeError as error:
-            raise servers.cannot_listen(host, port, str(error)) from None
+        self._port = self._server.add_insecure_port("127.0.0.1:0")
         await self._server.start()
+        try:
+            await self._listener.start(host, port, tls)
+        except OSError as error:
+            await self.stop()
+            raise servers.cannot_listen(host, port, str(error)) from None
 
     async def stop(self) -> None:
+        await self._listener.stop()
         await self._server.stop(grace=0)
         for channel in self._channels.values():
             await channel.close()
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Passes the bytes of a client to gRPC's server, until one of them closes the connection."""
+        below = await asyncio.open_connection("127.0.0.1", self._port)
+        host, port = below[1].get_extra_info("sockname")
+        peer = f"ipv4:{host}:{port}"
+        self._clients[peer] = (writer.get_extra_info("peername")[0], asyncio.current_task())
+        try:
+            await sasl.join((reader, writer), below)
+        finally:
+            del self._clients[peer]
 
     def service(self, details: Any) -> Any:
         """Returns the handler of a method, which takes and returns raw messages."""
@@ -83,10 +102,14 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
 
     async def _driver(self, header: str, context: Any) -> Driver:
         """Returns the driver of the caller. Ends the call if there is none."""
+        address, connection = self._clients.get(context.peer(), ("", None))
+        if connection is None:  # it is closing, or did not come through the listener
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "the connection is not one of a client")
         try:
-            login = await self._drivers.log_in(self._logins.bearer(header), context.peer().rpartition(":")[0])
+            login = await self._drivers.log_in(self._logins.bearer(header), address)
+            self._listener.authenticated(connection)
         except AuthenticationError as error:
-            _LOG.warning("login failed: address=%s: %s", context.peer(), error)
+            _LOG.warning("login failed: address=%s: %s", address, error)
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
         except ClientError as error:
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))

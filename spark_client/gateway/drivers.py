@@ -10,9 +10,10 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,7 @@ from weakref import WeakValueDictionary
 
 from metastore.client import Credentials
 from metastore.client.errors import AuthenticationError, ClientError
+from metastore.client_network import network_of
 from spark_client.errors import SessionError
 from spark_client.gateway import driver_process
 from spark_client.gateway.driver_log import DriverLog
@@ -34,6 +36,7 @@ _CHECK: Final = 5.0  # seconds between two checks of logins and idle drivers
 _PERMITTED_WITHOUT_LOGIN: Final = 15.0  # seconds
 _LOGINS: Final = 32  # logins at the metastore at a time
 _LOGINS_OF_ADDRESS: Final = 8  # of them
+_WAITING_OF_ADDRESS: Final = 64  # logins that wait or run; further ones are rejected
 _LOGINS_OF_USER: Final = 16  # that stay open: one for each password, JWT or token of the user
 _SHOWN: Final = 5000  # characters of a driver's log that the gateway's log repeats
 
@@ -101,6 +104,7 @@ class Drivers:
         self._known: dict[Credentials, Login] = {}
         self._latest: dict[str, Login] = {}  # by user
         self._pool = ThreadPoolExecutor(_LOGINS, "login")
+        self._waiting: Counter[str] = Counter()  # logins by address
         self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by address
         self._rejected_since: dict[str, float] = {}  # user to the time since which no login has been valid
         self._drivers: dict[str, Driver] = {}
@@ -111,15 +115,19 @@ class Drivers:
         """Returns the login of these credentials. Raises the errors of `Logins.log_in`.
 
         `address`: of the client. Clients with the same address take turns, so that guesses from one address do not
-        delay the logins of others.
+        delay the logins of others. Raises SessionError if too many of them wait.
         """
         known = self._known.get(credentials)
         if known is not None and known.is_open:
             return known
+        address = network_of(address)
         turns = self._turns.setdefault(address, asyncio.Semaphore(_LOGINS_OF_ADDRESS))
         try:
-            async with turns:
-                login = await asyncio.get_running_loop().run_in_executor(self._pool, self._logins.log_in, credentials)
+            with self._counted(address):
+                async with turns:
+                    login = await asyncio.get_running_loop().run_in_executor(
+                        self._pool, self._logins.log_in, credentials
+                    )
         except AuthenticationError:
             self._forget(credentials)
             raise
@@ -129,6 +137,17 @@ class Drivers:
         for oldest in own[:-_LOGINS_OF_USER]:
             self._forget(oldest)
         return login
+
+    @contextmanager
+    def _counted(self, address: str) -> Iterator[None]:
+        """Counts a login that waits or runs. Raises SessionError if an address has too many."""
+        if self._waiting[address] >= _WAITING_OF_ADDRESS:
+            raise SessionError("too many logins from your address are waiting: try again")
+        self._waiting[address] += 1
+        try:
+            yield
+        finally:
+            self._waiting -= Counter((address,))  # an address without logins is forgotten
 
     def _forget(self, credentials: Credentials) -> None:
         """Forgets the login of these credentials, if there is one. Another login of the user may remain."""

@@ -42,10 +42,10 @@ async def run(options: GatewayOptions, driver_options: DriverOptions, on_ready: 
     relay = Relay(logins.addresses)
     drivers = Drivers(logins, relay, driver_options)
     connect, thrift = ConnectServer(logins, drivers), ThriftServer(logins, drivers)
-    pem, context = _tls(options)
+    context = tls_context(options)
     await relay.start()
     if options.connect is not None:
-        await connect.start(options.host, options.connect, pem, options.largest_message)
+        await connect.start(options.host, options.connect, context, options.largest_message)
     if options.thrift is not None:
         await thrift.start(options.host, options.thrift, context)
     watching = asyncio.ensure_future(drivers.watch())
@@ -59,13 +59,14 @@ async def run(options: GatewayOptions, driver_options: DriverOptions, on_ready: 
     await relay.stop()
 
 
-def _tls(options: GatewayOptions) -> tuple[tuple[bytes, bytes] | None, ssl.SSLContext | None]:
-    """Returns the certificate and key, and a context with them. Raises SessionError."""
+def tls_context(options: GatewayOptions) -> ssl.SSLContext | None:
+    """Returns a context with the certificate and key, or None without them. Raises SessionError."""
     if options.certificate is None or options.key is None:
-        return None, None
+        return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_alpn_protocols(["h2"])  # clients of gRPC require it; those of JDBC ignore it
     try:
         context.load_cert_chain(options.certificate, options.key)
-        return (options.certificate.read_bytes(), options.key.read_bytes()), context
     except OSError as error:  # ssl.SSLError is one, too
         raise SessionError(f"{options.certificate}, {options.key}: {error}; they must be PEM files") from None
+    return context

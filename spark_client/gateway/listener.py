@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
+from metastore.client_network import network_of
+
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _BACKLOG: Final = 128
 _UNAUTHENTICATED: Final = 128  # connections
@@ -22,6 +24,7 @@ class Listener:
 
     The function calls `authenticated` when it knows the client. If too many connections are not authenticated, TLS
     handshakes included, the oldest one of the address with the most of them is closed: a flood keeps no other out.
+    IPv6 addresses count by their /64 network.
     """
 
     def __init__(self, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> None:
@@ -55,9 +58,9 @@ class Listener:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def authenticated(self) -> None:
-        """Notes that the client of the current connection is authenticated."""
-        if current := asyncio.current_task():
+    def authenticated(self, connection: asyncio.Task[None] | None = None) -> None:
+        """Notes that the client of a connection is authenticated. `connection`: its task; None: the current one."""
+        if current := connection or asyncio.current_task():
             self._unauthenticated.pop(current, None)
 
     async def _accept(self, listening: socket.socket) -> None:
@@ -70,7 +73,7 @@ class Listener:
                     continue
                 task = asyncio.create_task(self._connection(accepted))
                 self._tasks.add(task)
-                self._unauthenticated[task] = address[0]
+                self._unauthenticated[task] = network_of(address[0])
                 task.add_done_callback(self._ended)
                 if len(self._unauthenticated) > _UNAUTHENTICATED:
                     self._close_one()
@@ -84,6 +87,8 @@ class Listener:
     async def _connection(self, accepted: socket.socket) -> None:
         loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
         try:
+            # asyncio sets this for the sockets that it opens itself. Without it, small messages wait for 40 ms.
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             transport, protocol = await loop.connect_accepted_socket(
                 lambda: asyncio.StreamReaderProtocol(reader),
                 accepted,

@@ -54,7 +54,8 @@ def message_limit(conf: Mapping[str, str]) -> int:
 
 
 def allow_open_files() -> None:
-    """Raises the limit of open files to 65,536, or as far as this process may: a connection of a client takes two.
+    """Raises the limit of open files to 65,536, or as far as this process may: a connection of a client takes two
+    or three.
 
     Not further: in containers it can be a thousand million, and some programs try to close each number below it.
     """

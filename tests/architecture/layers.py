@@ -15,6 +15,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
             "text_cache",
             "byte_cache",
             "bounded_fetch",
+            "client_network",
             "descriptors",
             "networks",
             "server_certificate",
@@ -84,6 +85,7 @@ OTHER_PACKAGES: dict[str, tuple[str, ...]] = {
     "spark_client": ("metastore.client", "metastore.domain", "metastore.errors", "thrift_idl"),
     "spark_client.gateway": (
         "metastore.client",
+        "metastore.client_network",
         "metastore.domain",
         "metastore.errors",
         "metastore.machine",

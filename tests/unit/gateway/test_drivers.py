@@ -132,6 +132,8 @@ def test_logins_of_a_user_and_of_an_address_are_bounded(tmp_path: Path, monkeypa
 
         guesses = [log_in("alice", number, "10.0.0.1") for number in range(5)]
         await asyncio.to_thread(lambda: [logins.entered.acquire() for _ in range(2)])
+        with pytest.raises(SessionError, match="too many logins from your address"):
+            await log_in("alice", 5, "10.0.0.1")
         other = log_in("bob", 0, "10.0.0.2")
         await asyncio.to_thread(logins.entered.acquire)  # bob's login does not wait for those of the other address
         assert not logins.entered.acquire(blocking=False)
@@ -142,6 +144,7 @@ def test_logins_of_a_user_and_of_an_address_are_bounded(tmp_path: Path, monkeypa
         await drivers.stop()
 
     monkeypatch.setattr(module, "_LOGINS_OF_ADDRESS", 2)
+    monkeypatch.setattr(module, "_WAITING_OF_ADDRESS", 5)
     monkeypatch.setattr(module, "_LOGINS_OF_USER", 3)
     run(body)
 

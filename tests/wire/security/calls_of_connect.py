@@ -8,18 +8,23 @@ from __future__ import annotations
 import asyncio
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import grpc
 import pytest
+import trustme
 
 from spark_client.errors import SessionError
+from spark_client.gateway import listener
 from spark_client.gateway.connect_server import ConnectServer
+from spark_client.gateway.gateway import GatewayOptions, tls_context
 from spark_client.gateway.logins import Logins
 from tests.fixtures.real_hive import free_port
 from tests.wire.security.stub_drivers import SECRET, StubDrivers
 
+SERVICE = "/spark.connect.SparkConnectService/"
 ALICE = ("authorization", "Bearer alice:alice's password")
 LARGEST = 100_000  # bytes of a message
 JAR = b"\x1a\x0e\x0a\x0c\x0a\x0ajars/a.jar"  # AddArtifactsRequest(batch=Batch(artifacts=[…(name="jars/a.jar")]))
@@ -40,7 +45,7 @@ class Driver(grpc.GenericRpcHandler):  # type: ignore[misc] # the package has no
 async def call(port: int, method: str, message: bytes, *metadata: tuple[str, str]) -> str:
     """Returns the answer, or the status of the error."""
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        stub = channel.unary_unary(f"/spark.connect.SparkConnectService/{method}")
+        stub = channel.unary_unary(f"{SERVICE}{method}")
         try:
             return (await stub(message, metadata=metadata)).decode()
         except grpc.aio.AioRpcError as error:
@@ -48,7 +53,21 @@ async def call(port: int, method: str, message: bytes, *metadata: tuple[str, str
             return f"{error.code().name} {error.details() if details else ''} {details}"
 
 
+async def check_tls(server: ConnectServer) -> None:
+    """gRPC requires that the server selects HTTP/2 in the TLS handshake."""
+    authority, port = trustme.CA(), free_port()
+    with authority.issue_cert("localhost").private_key_and_cert_chain_pem.tempfile() as pem:
+        options = GatewayOptions("", "127.0.0.1", port, None, Path(pem), Path(pem), LARGEST)
+        await server.start("127.0.0.1", port, tls_context(options), LARGEST)
+    credentials = grpc.ssl_channel_credentials(authority.cert_pem.bytes())
+    async with grpc.aio.secure_channel(f"localhost:{port}", credentials) as channel:
+        answer = await channel.unary_unary(f"{SERVICE}Config")(b"\x00message", metadata=(ALICE,))
+    assert b"message" in answer, answer
+    await server.stop()
+
+
 async def main(uri: str) -> None:
+    listener._UNAUTHENTICATED = 2  # type: ignore[misc] # a smaller limit
     logins, below = Logins(uri), grpc.aio.server()
     below.add_generic_rpc_handlers((Driver(),))
     drivers = StubDrivers(logins, connect=below.add_insecure_port("127.0.0.1:0"))
@@ -75,9 +94,16 @@ async def main(uri: str) -> None:
     answer = await call(port, "Config", b"\x00message", ALICE)
     assert f"('authorization', 'Bearer {SECRET}')" in answer, answer
     assert list(server._channels) == [drivers.driver]
+    flood = [await asyncio.open_connection("127.0.0.1", port) for _ in range(listener._UNAUTHENTICATED + 1)]
+    await flood[0][0].read()  # the oldest connection is closed
+    answer = await call(port, "Config", b"\x00message", ALICE)
+    assert f"('authorization', 'Bearer {SECRET}')" in answer, answer
+    for _, writer in flood:
+        await listener.close(writer)
     with pytest.raises(SessionError, match=f"^cannot listen on 127.0.0.1:{port}: "):
         await ConnectServer(logins, drivers).start("127.0.0.1", port, None, LARGEST)
     await server.stop()
+    await check_tls(ConnectServer(logins, drivers))
     await drivers.stop()
     await below.stop(0)
 

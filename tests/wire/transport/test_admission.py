@@ -217,6 +217,12 @@ class Returning(Calling):
     timed = busy = False
 
 
+def test_addresses_of_an_ipv6_network_have_one_share() -> None:
+    pool = WorkerPool(TransportOptions(), cast(Any, None))
+    assert pool._address("[2001:db8::1]:80").host == pool._address("[2001:db8::2]:81").host == "2001:db8::/64"
+    assert pool._address("192.0.2.1:80").host == "192.0.2.1"
+
+
 def test_a_call_may_wait_for_memory_any_number_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = WorkerPool(TransportOptions(), cast(Any, None))
     waiting = Returning(sys.getrecursionlimit())
