@@ -76,12 +76,14 @@ class Decision:
     """The facts on which the authorization of the current call rests. Its transaction must find the same.
 
     `ids`: the ids of tables and databases by name; None for one that does not exist. `version`: of the table to alter,
-    if the caller's right to do so depends on its content. `is_outdated`: the call has found another object.
+    if the caller's right to do so depends on its content. `whole`: the databases of which `ids` has all tables.
+    `is_outdated`: the call has found another object.
     """
 
     ids: dict[object, int | None] = field(default_factory=dict)
     version: int | None = None
     claims: list[Claim] = field(default_factory=list)
+    whole: set[object] = field(default_factory=set)
     is_outdated: bool = False
 
     def is_same(self, name: object, number: int) -> bool:
@@ -99,6 +101,14 @@ def is_authorized(name: object, number: int) -> bool:
     """Returns whether an object is the one that the current call was authorized for, not one that replaced it."""
     decided = decision.get()
     return decided is None or decided.is_same(name, number)
+
+
+def covers_all(database: object, tables: Mapping[Any, int]) -> bool:
+    """Returns whether the current call was authorized for all of these tables, which are those of the database now."""
+    decided = decision.get()
+    if decided is None or database not in decided.whole:
+        return True
+    return all(decided.ids.get(name) == number for name, number in tables.items())
 
 
 reply_memory: ContextVar[Callable[[int], None] | None] = ContextVar("reply_memory", default=None)

@@ -158,6 +158,7 @@ class Permission:
         """Returns the rights on all tables of a database. A policy engine decides about each; others are inherited."""
         if not self._grants.by_policy:
             return OWNER_RIGHTS
+        self._decision.whole.add(database)
         return self._held_on_all(list(map(database.table, self._work.tables.ids_by_name(database))))
 
     def _held_on_all(self, tables: Sequence[TableName]) -> frozenset[str]:

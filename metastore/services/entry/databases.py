@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from metastore.context import covers_all
 from metastore.domain import events, table_events
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_name, fold
 from metastore.encoding.binary import EncodedList, EncodedStruct
@@ -132,6 +133,8 @@ class DatabaseService(ChangingService):
     ) -> list[int]:
         tables = work.tables.find_ids(sorted(work.tables.ids_by_name(name).values()), lock=True)
         tables.sort(key=lambda table: table.ref.name)
+        if not covers_all(name, {table.ref.name: table.ref.id for table in tables}):
+            raise InvalidOperationError(f"Tables of {name} were created during the call. Drop the database again")
         _check_droppable(work, name, stored, tables, cascade=cascade)
         structs = {table.ref.id: table.encoded.decode() for table in tables}
         purged: list[str] = []  # locations that are deleted at once

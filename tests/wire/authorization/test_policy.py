@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -17,6 +18,7 @@ from metastore.app import Application, make_application
 from metastore.cli.console import pages_of
 from metastore.errors import (
     ConfigurationError,
+    InvalidOperationError,
     MetastoreError,
     NotFoundError,
     PermissionDeniedError,
@@ -316,6 +318,26 @@ def test_settings_that_cannot_work_prevent_the_start(
     settings = Settings(warehouse=str(tmp_path), database_url=database_url, authorization="opa", **values)
     with pytest.raises(ConfigurationError, match="opa_"):
         make_application(settings, database_url)
+
+
+def test_a_cascading_drop_drops_no_table_that_the_engine_was_not_asked_about(
+    application: Application, policy: Policy
+) -> None:
+    """Another user creates a table between the decision and the transaction."""
+    root, boss = Client(application, "root"), Client(application, "boss")
+    root.create_database(Database(name="scratch", ownerName="boss"))
+    root.create_table(table("scratch", "old", owner="boss"))
+    databases, drop = application.databases, application.databases.drop
+
+    def late(*arguments: Any, **options: Any) -> None:
+        other = threading.Thread(target=root.create_table, args=[table("scratch", "new", owner="alice")])
+        other.start()
+        other.join()
+        drop(*arguments, **options)
+
+    with patch.object(databases, "drop", late), pytest.raises(InvalidOperationError, match="created during the call"):
+        boss.drop_database("scratch", True, True)
+    assert sorted(root.get_all_tables("scratch")) == ["new", "old"]
 
 
 def test_a_cascading_drop_needs_the_right_on_every_table(application: Application, policy: Policy) -> None:
