@@ -16,12 +16,17 @@ from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
 HIDDEN: Final = "HIDDEN"
 """The type of an event whose object is hidden. Clients that follow the log skip types that they do not know."""
 _LARGEST_PAGE: Final = 10_000  # events that are read at once beyond the caller's limit
+_MOST_NUMBERS: Final = 10_000
+"""Event numbers among which one call looks for events of some types. It bounds the cost of hidden ones."""
 
 
 def visible_events(
     store: Store, rights: Authorization, event_id: int, wanted: EventFilter, limit: int | None, largest: int
 ) -> list[NotificationEvent]:
     """Returns the next events. Events of hidden objects have only their number and time.
+
+    With types, hidden events are missing. If more events follow those that were looked at, a last event of type HIDDEN
+    has the number at which the next call continues.
 
     Raises InvalidInputError if they take more than `largest` bytes.
     """
@@ -30,14 +35,20 @@ def visible_events(
         return []
     is_admin = rights.grants().is_admin
 
-    def read(after: int, count: int | None) -> list[NotificationEvent]:
+    def read(after: int, count: int | None, up_to: int | None = None) -> list[NotificationEvent]:
         with store.read() as work:
-            events = work.notifications.after(after, visible, count, largest)
+            events = work.notifications.after(after, visible, count, largest, up_to)
         return events if is_admin else _blanked(rights, events)
 
     if is_admin or not (wanted.types or wanted.skipped_types):
         return read(event_id, limit)
-    return _of_visible_objects(read, event_id, limit)
+    with store.read() as work:
+        first = work.notifications.number_and_time(event_id)
+        end = (first[0] if first else event_id) + _MOST_NUMBERS
+        following = work.notifications.number_and_time(end)
+    events = _of_visible_objects(lambda after, count: read(after, count, end), event_id, limit)
+    is_full = limit is not None and len(events) >= limit
+    return events if is_full or following is None else [*events, _hidden(end, following[1])]
 
 
 def _of_visible_objects(
@@ -120,7 +131,11 @@ def _redact(rights: Authorization, events: list[NotificationEvent]) -> None:
 
 
 def _blank(event: NotificationEvent) -> NotificationEvent:
-    return NotificationEvent(event.eventId, event.eventTime, HIDDEN, message="{}", messageFormat=FORMAT)
+    return _hidden(event.eventId, event.eventTime)
+
+
+def _hidden(number: int, time: int) -> NotificationEvent:
+    return NotificationEvent(number, time, HIDDEN, message="{}", messageFormat=FORMAT)
 
 
 def _database(event: NotificationEvent) -> DatabaseName:

@@ -117,14 +117,23 @@ class Notifications(Repository):
         number: int = self._connection.execute(select(notification_sequence.c.last_event_id)).scalar_one()
         return number
 
-    def after(self, event_id: int, wanted: EventFilter, limit: int | None, largest: int) -> list[NotificationEvent]:
-        """Returns the next matching events, ascending: all of them, or the first `limit`.
+    def number_and_time(self, after: int) -> tuple[int, int] | None:
+        """Returns the number and the time of the next event of any kind; None if there is none."""
+        log = notification_log.c
+        query = select(log.event_id, log.event_time).where(log.event_id > after).order_by(log.event_id).limit(1)
+        row = self._connection.execute(query).one_or_none()
+        return (row.event_id, row.event_time) if row else None
+
+    def after(
+        self, event_id: int, wanted: EventFilter, limit: int | None, largest: int, up_to: int | None = None
+    ) -> list[NotificationEvent]:
+        """Returns the next matching events, ascending: all of them, or the first `limit`; none after `up_to`.
 
         Hive's readers (EventUtils.NotificationEventIterator) skip as many events as they have requested if their own
         filter accepts none of a reply. A reply must therefore never have fewer events than there are.
         Raises InvalidInputError if they take more than `largest` bytes.
         """
-        last = self._last_of(event_id, wanted, limit, largest)
+        last = self._last_of(event_id, wanted, limit, largest, up_to)
         if last is None:
             return []
         log = notification_log.c
@@ -148,7 +157,9 @@ class Notifications(Repository):
             for row in self._connection.execute(query)
         ]
 
-    def _last_of(self, event_id: int, wanted: EventFilter, limit: int | None, largest: int) -> int | None:
+    def _last_of(
+        self, event_id: int, wanted: EventFilter, limit: int | None, largest: int, up_to: int | None
+    ) -> int | None:
         """Returns the number of the last event of a reply, and claims memory for the reply; None if there is none.
 
         Raises InvalidInputError.
@@ -158,7 +169,7 @@ class Notifications(Repository):
         most = largest // _FIELDS_SIZE + 1
         page = (
             select(log.event_id, size.label("size"))
-            .where(log.event_id > event_id, *_conditions(wanted))
+            .where(log.event_id > event_id, *_conditions(wanted), *([] if up_to is None else [log.event_id <= up_to]))
             .order_by(log.event_id)
             .limit(min(limit or most, most))
             .subquery()

@@ -14,6 +14,7 @@ from metastore.app import Application, make_application
 from metastore.cli.console import pages_of
 from metastore.encoding.hidden_columns import decoded
 from metastore.errors import MetastoreError, PermissionDeniedError
+from metastore.services.authorization import events
 from metastore.services.entry.sizes import SizeService
 from metastore.settings import Settings
 from metastore.web.console.parameters import Parameters
@@ -28,6 +29,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     LockLevel,
     LockRequest,
     LockType,
+    NotificationEventRequest,
     SerDeInfo,
 )
 from thrift_idl.gen.metastore.ttypes import (
@@ -220,6 +222,25 @@ def test_creating_and_checking_cost_the_same(twins: tuple[Application, Applicati
                     called(application, "create_table", copy.deepcopy(new))
                 costs.append(len(statements))
     assert costs[:4] == costs[4:]
+
+
+def test_hidden_events_cost_a_reader_of_some_types_little(
+    twins: tuple[Application, Application], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reply that looks at few events ends with the number at which the reader continues."""
+    monkeypatch.setattr(events, "_MOST_NUMBERS", 2)
+    names, last, replies = [], 0, 0
+    with speaking("low"):
+        newest = called(twins[0], "get_current_notificationEventId").eventId
+        while reply := called(
+            twins[0], "get_next_notification", NotificationEventRequest(last, 100, eventTypeList=["CREATE_TABLE"])
+        ).events:
+            assert last < reply[-1].eventId <= newest
+            assert all(event.eventType == "CREATE_TABLE" for event in reply[:-1])
+            names += [event.tableName for event in reply if event.eventType == "CREATE_TABLE"]
+            last, replies = reply[-1].eventId, replies + 1
+    assert names == ["seen"]
+    assert replies > newest // 4
 
 
 def test_a_check_of_files_does_not_tell_of_denied_tables(
