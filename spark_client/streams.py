@@ -7,6 +7,7 @@ makes the sink's own log the content of the table: rows that other writers add b
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import wraps
 from typing import Any, cast
 
@@ -25,6 +26,7 @@ from spark_client.table.datasource_tables import DATASOURCE_FORMATS, datasource_
 from spark_client.table.dependent import is_dependent
 from spark_client.table.settings import PROVIDER
 from spark_client.write.insert import Insert, insert_all
+from spark_client.write.rights import check_write
 from spark_client.write.staging import file_format
 from spark_client.write.writable import check_writable, is_written_by_file_sink
 
@@ -61,6 +63,7 @@ def install() -> None:
             _create_missing(context, writer, tableName)
             if table := _own_table(context, tableName):
                 return _append_to(context, writer, table, format)
+            _check_rights(context, tableName)
         return cast("StreamingQuery", original(writer, tableName))
 
     to_table.of_spark_client = True  # type: ignore[attr-defined] # functions accept any attribute
@@ -119,6 +122,14 @@ def _own_table(context: Context, name: str) -> Table | None:
         if is_written_by_file_sink(context, table) or table.parameters.get("spark.sql.sources.schema.numBuckets")
         else table
     )
+
+
+def _check_rights(context: Context, name: str) -> None:
+    """Raises MetastoreRefusedError if the user may not append to a table: Spark's file sink would not ask."""
+    with suppress(NoSuchTableError):
+        table = context.metastore.get_table(*resolve_table(context, name))
+        if table.table_type != "VIRTUAL_VIEW":
+            check_write(context.metastore, table.database, table.name, overwrite=False)
 
 
 def _append_to(context: Context, writer: DataStreamWriter, table: Table, declared_format: str | None) -> StreamingQuery:

@@ -126,6 +126,7 @@ struct BeginWriteRequest {
   4: optional i32 leaseMillis = 60000,         // the lease expires this long after its last renewal
   5: optional string directory,                // the write wants a directory below it exclusively, named by its query id: see granted
   6: optional list<string> shared,             // directories that it shares with other writes
+  7: optional bool overwrites,                 // the writer also removes files, which needs DELETE
 }
 
 /** A registered write. `queryId` is "<writeToken of the table>-<number>". The names of all its files must contain it. */

@@ -205,6 +205,7 @@ class MetastoreClient(Calls):
         *,
         directory: str | None = None,
         shared: Sequence[str] = (),
+        overwrites: bool = False,
     ) -> structs.WriteLease:
         """Registers a write. Renew it (`renew_write`) at least every `lease` seconds.
 
@@ -214,6 +215,7 @@ class MetastoreClient(Calls):
             lease: seconds until the write expires unless it is renewed.
             directory: the write wants a directory below it for itself, which is named by the query id.
             shared: directories that the write shares with others, as in `renew_write`.
+            overwrites: the writer also removes files. The server then requires the right DELETE, too.
 
         Retrying is safe: if a reply is lost, the lease of the first write expires. Raises NoSuchTableError, and
         MetastoreRefusedError for a lease that is not a finite number or too long.
@@ -221,7 +223,12 @@ class MetastoreClient(Calls):
         if not abs(lease) < _LONGEST_LEASE:
             raise errors.MetastoreRefusedError(f"The lease of a write cannot be {lease} seconds")
         request = ours.BeginWriteRequest(
-            database, table, leaseMillis=round(lease * 1000), directory=directory, shared=list(shared) or None
+            database,
+            table,
+            leaseMillis=round(lease * 1000),
+            directory=directory,
+            shared=list(shared) or None,
+            overwrites=overwrites or None,
         )
         reply = self._call("begin_write", request, repeat=True, faults=_NO_TABLE)
         return structs.WriteLease(reply.queryId, reply.leaseMillis / 1000, reply.granted)

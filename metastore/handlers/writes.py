@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from metastore.domain.privileges import Right
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import required, table_name
 from metastore.operations.fields import TableFields
-from metastore.operations.operation import any_of, change, from_fields, operation
-from metastore.operations.sessions import own_write, publication, publications
+from metastore.operations.operation import TARGET, change, from_fields, operation
+from metastore.operations.sessions import begun_write, own_write, publication, publications
 from metastore.services.entry.publishing import Publication, PublishingService
 from metastore.services.entry.writes import WriteService
 from thrift_idl.gen.metastore.ttypes import (
@@ -31,7 +30,7 @@ class WriteHandlers:
         self._writes = writes
         self._publishing = publishing
 
-    @change(_REQUESTED_TABLE, any_of(Right.INSERT))
+    @change(_REQUESTED_TABLE, from_fields(begun_write, TARGET, "request.overwrites"))
     def begin_write(self, request: BeginWriteRequest) -> WriteLease:
         name = table_name(request.dbName, request.tableName, request.catName)
         lease = _LEASE if request.leaseMillis is None else request.leaseMillis

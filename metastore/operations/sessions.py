@@ -116,6 +116,13 @@ def scanned_table(scan: ScanRequest | None) -> Requirements:
         yield RequiredPrivilege(table_name(scan.dbName, scan.tableName, scan.catName), (Right.SELECT, Right.COLUMNS))
 
 
+def begun_write(table: TableName, overwrites: bool | None) -> Requirements:
+    """INSERT on the table; DELETE if the writer says that it removes files."""
+    yield RequiredPrivilege(table, (Right.INSERT,))
+    if overwrites:
+        yield RequiredPrivilege(table, (Right.DELETE,))
+
+
 def own_write(query_id: str | None) -> Requirements:
     """The caller began the write, and has INSERT on the table that it writes to."""
     yield WriteAccess(query_id or "", (Right.INSERT,))

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 
 from spark_client.jvm.messages import Message
-from spark_client.jvm.scan_messages import CheckSparkReader, ChooseBucketFiles, Scan
+from spark_client.jvm.scan_messages import CheckRead, CheckSparkReader, ChooseBucketFiles, Scan
 
 # ---- Writing
 
@@ -24,6 +24,24 @@ class CheckLoadData(Message):
     database: str
     table: str
     strict: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckWrite(Message):
+    """Asks whether Spark's own writer may add files to a table and, with `overwrite`, remove files."""
+
+    database: str
+    table: str
+    overwrite: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CheckCreate(Message):
+    """Asks whether Spark may create a table after it has written files, to `location` if the statement has one."""
+
+    database: str
+    table: str
+    location: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +231,11 @@ REQUESTS: Mapping[str, type[Message]] = {
     "scan": Scan,
     "buckets": ChooseBucketFiles,
     "check_spark_reader": CheckSparkReader,
+    "check_read": CheckRead,
     "check_load": CheckLoadData,
     "check_insert": CheckInsert,
+    "check_write": CheckWrite,
+    "check_create": CheckCreate,
     "insert": InsertAll,
     "create": CreateAsSelect,
     "truncate": Truncate,

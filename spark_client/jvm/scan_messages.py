@@ -194,6 +194,14 @@ class BucketFiles:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckRead(Message):
+    """Asks whether Spark's own reader may read the files of a table."""
+
+    database: str
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckSparkReader(Message):
     """Asks whether Spark's own reader can read a table in a format other than Parquet and ORC."""
 

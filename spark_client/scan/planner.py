@@ -18,11 +18,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import ScanPartition, ScanPlan, ScanStorage
-from metastore.domain.expression import Expression, has_unknown
+from metastore.domain.expression import FALSE, Expression, has_unknown
 from spark_client.errors import InvalidStatementError, UnreadableTableError, ValuesChangedError
 from spark_client.jvm import Handlers
 from spark_client.jvm.requests import CheckLoadData, MetastoreProbe
 from spark_client.jvm.scan_messages import (
+    CheckRead,
     CheckSparkReader,
     ChooseBucketFiles,
     EvaluationRequest,
@@ -50,6 +51,7 @@ class Planner:
         return {
             Scan: lambda request, _: self.scan(request),
             ChooseBucketFiles: lambda request, _: choose_files(request),
+            CheckRead: lambda request, _: self.check_read(request),
             CheckSparkReader: lambda request, _: self.check_spark_reader(request),
             CheckLoadData: lambda request, _: self.check_load(request),
             MetastoreProbe: lambda _, __: self._metastore.check_reachable(),
@@ -98,6 +100,10 @@ class Planner:
         ]
         # The state of the first call: a change before any of the later calls must be noticed as well.
         return EvaluationRequest(evaluate, values[0].state if fixed else None)
+
+    def check_read(self, request: CheckRead) -> None:
+        """Plans a scan of no rows, for which the metastore requires the right to read the table."""
+        self._metastore.plan_scan(request.database, request.table, FALSE)
 
     def check_spark_reader(self, request: CheckSparkReader) -> None:
         """Raises UnreadableTableError if Spark's own reader would miss skew directories of a table.

@@ -17,12 +17,22 @@ from spark_client.jvm import Handlers
 from spark_client.jvm.catalog import name_of, pop_property, refresh, table_definition, table_exists, with_schema
 from spark_client.jvm.objects import to_python, unpacked
 from spark_client.jvm.plans import elements, frame_of, kind
-from spark_client.jvm.requests import ChangeClause, ChangeRows, CheckInsert, CreateAsSelect, InsertAll, Truncate
+from spark_client.jvm.requests import (
+    ChangeClause,
+    ChangeRows,
+    CheckCreate,
+    CheckInsert,
+    CheckWrite,
+    CreateAsSelect,
+    InsertAll,
+    Truncate,
+)
 from spark_client.jvm.versions import column_of
 from spark_client.table.hive_settings import parse_dynamic_partitions
 from spark_client.table.partition_spec import check_count, resolve_partition
 from spark_client.write.create_as_select import create_as_select
 from spark_client.write.insert import Insert, insert_all
+from spark_client.write.rights import check_create, check_write
 from spark_client.write.row_changes import Change, Clause, change_rows
 from spark_client.write.rows import is_normal, normalise_static
 from spark_client.write.truncate import truncate
@@ -45,6 +55,10 @@ class WriteHandlers:
         """Returns the handler of each class of request."""
         return {
             CheckInsert: self._check,
+            CheckWrite: lambda asked, _: check_write(
+                self._metastore, asked.database, asked.table, overwrite=asked.overwrite
+            ),
+            CheckCreate: lambda asked, _: check_create(self._metastore, asked.database, asked.table, asked.location),
             InsertAll: self._insert,
             CreateAsSelect: self._create,
             Truncate: self._truncate,

@@ -97,6 +97,42 @@ print("skewed", spark.table("skewed").columns, sorted(row[0] for row in spark.sq
 """
 
 
+FILES = """
+from pathlib import Path
+
+# Spark itself writes these files, and asks the metastore afterwards or never.
+for table, kind in {"sheet": "USING csv", "note": "STORED AS TEXTFILE"}.items():
+    spark.sql(f"CREATE TABLE {table} (a INT) {kind}")
+    folder = Path(admin.methods.get_table("default", table).sd.location.removeprefix("file:"))
+    (folder / "rows").write_text("7\\n")
+    take_from_creator(table)
+    whole = HiveObjectRef(HiveObjectType.TABLE, "default", table)
+    attempts = {
+        "INSERT": f"INSERT INTO {table} VALUES (1)",
+        "LOAD": f"LOAD DATA LOCAL INPATH '{__import__('pyspark').__file__}' INTO TABLE {table}",
+        "OVERWRITE": f"INSERT OVERWRITE TABLE {table} VALUES (1)",
+        "TRUNCATE": f"TRUNCATE TABLE {table}",
+        "CREATE": f"CREATE TABLE other USING csv LOCATION '{folder}/new' AS SELECT 1 AS a",
+    }
+    for right in ("SELECT", "INSERT"):
+        admin.methods.grant_privileges(of_clerk("root", (whole, right)))
+        for name, statement in attempts.items():
+            if right == "INSERT" and name in ("INSERT", "LOAD"):
+                continue
+            try:
+                spark.sql(statement)
+                print(table, right, name, "was executed")
+            except Exception as error:
+                print(table, right, name, "Permission denied" in str(error) or "LOAD DATA is not" in str(error))
+    admin.methods.revoke_privileges(of_clerk("root", (whole, "SELECT")))
+    try:
+        spark.table(table).collect()
+    except Exception as error:
+        print(table, "read", "[SELECT] privilege" in str(error))
+    print(table, "files", sorted(path.name for path in folder.iterdir()))
+"""
+
+
 def test_spark_over_tls(database_url: str, start_metastore: Callable[..., Server], tmp_path: Path) -> None:
     authority = Authority(tmp_path / "pki")
     pem = authority.issue("localhost", "127.0.0.1")
@@ -110,7 +146,16 @@ def test_spark_over_tls(database_url: str, start_metastore: Callable[..., Server
     )
     shown = {"METASTORE_CLIENT_TLS": "true", "METASTORE_CLIENT_CA": str(authority.pem)}
     clerk = {"HADOOP_USER_NAME": "clerk", "LOGNAME": "clerk"}
-    command = [sys.executable, "-W", "ignore", "-c", SESSION, f"thrift://localhost:{server.port}", str(trust), COLUMNS]
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-c",
+        SESSION,
+        f"thrift://localhost:{server.port}",
+        str(trust),
+        COLUMNS + FILES,
+    ]
     env = {**os.environ, **shown, **clerk}
     done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
     assert "read 1 ['plain', 'skewed']" in done.stdout, done.stderr[-3000:]
@@ -122,3 +167,10 @@ def test_spark_over_tls(database_url: str, start_metastore: Callable[..., Server
         assert f"{table} AnalysisException True" in done.stdout
     assert f"lines ['name', 'ds'] {[(name, day) for name, _, day in rows]}" in done.stdout
     assert "skewed ['a'] [1, 2]" in done.stdout
+    for table in ("sheet", "note"):
+        for attempt in ("INSERT", "LOAD", "OVERWRITE", "TRUNCATE", "CREATE"):
+            assert f"{table} SELECT {attempt} True" in done.stdout, done.stdout
+        for attempt in ("OVERWRITE", "TRUNCATE", "CREATE"):
+            assert f"{table} INSERT {attempt} True" in done.stdout, done.stdout
+        assert f"{table} read True" in done.stdout
+        assert f"{table} files ['rows']" in done.stdout, done.stdout

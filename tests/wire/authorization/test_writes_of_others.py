@@ -39,7 +39,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     WriteNotificationLogBatchRequest,
     WriteNotificationLogRequest,
 )
-from thrift_idl.gen.metastore.ttypes import PublishMode, PublishRequest, Rename
+from thrift_idl.gen.metastore.ttypes import BeginWriteRequest, PublishMode, PublishRequest, Rename
 
 Clients = Callable[..., Any]
 NOT_OWN = "is not a location of the table"
@@ -181,6 +181,18 @@ def test_a_user_cannot_continue_the_write_of_another(
     assert renew(bob, write, f"{tables.home}/ds=2") == [True]
     publish(bob, tables.mine, write, day(tables.home, "2"))
     assert bob.get_partition_names(*tables.mine, -1) == ["ds=2"]
+
+
+def test_a_writer_that_removes_files_needs_delete(client_of: Clients, tables: Tables) -> None:
+    overwriting = BeginWriteRequest(*tables.mine, overwrites=True)
+    client_of("bob").begin_write(overwriting)
+    carol, shared = client_of("carol"), on_table(*tables.mine)
+    grant(client_of(ADMIN), shared, "INSERT", "carol")
+    carol.begin_write(BeginWriteRequest(*tables.mine))
+    with pytest.raises(MetaException, match=r"\[DELETE\] privilege"):
+        carol.begin_write(overwriting)
+    grant(client_of(ADMIN), shared, "DELETE", "carol")
+    carol.begin_write(overwriting)
 
 
 def test_a_write_that_a_server_of_an_earlier_version_began_has_no_owner(

@@ -373,6 +373,7 @@ class BeginWriteRequest(TBase):
      - leaseMillis
      - directory
      - shared
+     - overwrites
 
     """
 
@@ -383,16 +384,18 @@ class BeginWriteRequest(TBase):
         'leaseMillis',
         'directory',
         'shared',
+        'overwrites',
     )
 
 
-    def __init__(self, dbName=None, tableName=None, catName=None, leaseMillis=60000, directory=None, shared=None,):
+    def __init__(self, dbName=None, tableName=None, catName=None, leaseMillis=60000, directory=None, shared=None, overwrites=None,):
         self.dbName = dbName
         self.tableName = tableName
         self.catName = catName
         self.leaseMillis = leaseMillis
         self.directory = directory
         self.shared = shared
+        self.overwrites = overwrites
 
 
 class WriteLease(TBase):
@@ -1259,6 +1262,7 @@ BeginWriteRequest.thrift_spec = (
     (4, TType.I32, 'leaseMillis', None, 60000, ),  # 4
     (5, TType.STRING, 'directory', 'UTF8', None, ),  # 5
     (6, TType.LIST, 'shared', (TType.STRING, 'UTF8', False), None, ),  # 6
+    (7, TType.BOOL, 'overwrites', None, None, ),  # 7
 )
 all_structs.append(WriteLease)
 WriteLease.thrift_spec = (

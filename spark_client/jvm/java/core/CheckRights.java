@@ -1,0 +1,117 @@
+package spark_client.core;
+
+import java.io.IOException;
+import java.net.URI;
+import java.util.HashMap;
+import java.util.Map;
+
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.SaveMode;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.command.CreateDataSourceTableAsSelectCommand;
+import org.apache.spark.sql.execution.command.LoadDataCommand;
+import org.apache.spark.sql.execution.command.TruncateTableCommand;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.hive.execution.CreateHiveTableAsSelectCommand;
+import org.apache.spark.sql.hive.execution.InsertIntoHiveTable;
+import org.apache.spark.unsafe.Platform;
+import scala.Option;
+
+/**
+ * An analyzer rule: asks the metastore for the user's rights on tables whose files Spark's own readers and writers use.
+ * Spark asks after it has changed the files, or never.
+ *
+ * It runs after the rules that replace the plans of the tables which this library reads and writes.
+ */
+public final class CheckRights extends Rule {
+  private final SparkSession session;
+  private final Python python;
+
+  public CheckRights(SparkSession session, Python python) {
+    this.session = session;
+    this.python = python;
+  }
+
+  public TreeNode apply(TreeNode plan) {
+    check((LogicalPlan) plan);
+    return plan;
+  }
+
+  private void check(LogicalPlan plan) {
+    if (plan.analyzed()) return;
+    if (plan instanceof LogicalRelation) checkRead((LogicalRelation) plan);
+    if (plan instanceof HiveTableRelation) checkRead(((HiveTableRelation) plan).tableMeta());
+    if (plan instanceof InsertIntoHadoopFsRelationCommand) {
+      InsertIntoHadoopFsRelationCommand insert = (InsertIntoHadoopFsRelationCommand) plan;
+      if (insert.catalogTable().isDefined()) {
+        CatalogTable table = (CatalogTable) insert.catalogTable().get();
+        checkWrite(table.identifier(), insert.mode() == SaveMode.Overwrite);
+      }
+    }
+    if (plan instanceof InsertIntoHiveTable) {
+      checkWrite(((InsertIntoHiveTable) plan).table().identifier(), ((InsertIntoHiveTable) plan).overwrite());
+    }
+    if (plan instanceof LoadDataCommand) {
+      checkWrite(((LoadDataCommand) plan).table(), ((LoadDataCommand) plan).isOverwrite());
+    }
+    if (plan instanceof TruncateTableCommand) checkWrite(((TruncateTableCommand) plan).tableName(), true);
+    if (plan instanceof CreateDataSourceTableAsSelectCommand) {
+      CreateDataSourceTableAsSelectCommand create = (CreateDataSourceTableAsSelectCommand) plan;
+      if (!appends(create.table().identifier(), create.mode())) checkCreate(create.table());
+    }
+    if (plan instanceof CreateHiveTableAsSelectCommand) { // creates the table before it writes files
+      CreateHiveTableAsSelectCommand create = (CreateHiveTableAsSelectCommand) plan;
+      appends(create.tableDesc().identifier(), create.mode());
+    }
+    for (Object child : Scala.list(plan.children())) check((LogicalPlan) child);
+    for (Object child : Scala.list(plan.innerChildren())) if (child instanceof LogicalPlan) check((LogicalPlan) child);
+  }
+
+  private void checkRead(LogicalRelation relation) {
+    if (relation.catalogTable().isEmpty() || !(relation.relation() instanceof HadoopFsRelation)) return;
+    if (((HadoopFsRelation) relation.relation()).location() instanceof HiveTableIndex) return;
+    checkRead((CatalogTable) relation.catalogTable().get());
+  }
+
+  private void checkRead(CatalogTable table) {
+    python.ask("check_read", table.identifier(), new HashMap<>(), null);
+  }
+
+  private void checkWrite(TableIdentifier table, boolean overwrite) {
+    Map<String, Object> request = new HashMap<>();
+    request.put("overwrite", overwrite);
+    python.ask("check_write", table, request, null);
+  }
+
+  /** Whether CREATE TABLE AS SELECT is about a table that exists. It appends to that, or leaves it as it is. */
+  private boolean appends(TableIdentifier table, SaveMode mode) {
+    if (!session.sessionState().catalog().tableExists(table)) return false;
+    if (mode == SaveMode.Append) checkWrite(table, false);
+    return true;
+  }
+
+  private void checkCreate(CatalogTable table) {
+    Map<String, Object> request = new HashMap<>();
+    request.put("location", location(table.storage().locationUri()));
+    python.ask("check_create", table.identifier(), request, null);
+  }
+
+  private String location(Option uri) {
+    if (uri.isEmpty()) return null;
+    Path path = new Path((URI) uri.get());
+    try {
+      return path.getFileSystem(session.sessionState().newHadoopConf()).makeQualified(path).toString();
+    } catch (IOException failure) {
+      Platform.throwException(failure);
+      return null;
+    }
+  }
+}
