@@ -47,7 +47,10 @@ class AuthenticationFailedError(Exception):
 
 
 class AuthenticationUnavailableError(AuthenticationFailedError):
-    """The credentials could not be checked: a directory or a file is not available. This is not a wrong password."""
+    """The credentials were not checked: a directory or a file is not available, or there are too many logins.
+
+    This is not a wrong password, and the client may try again.
+    """
 
 
 class Mechanism(Protocol):

@@ -143,7 +143,7 @@ class Connection:
             raise AuthenticationError(f"{address}: {error.message}") from None
         except AuthenticationError as error:
             self.close()
-            raise AuthenticationError(f"{address}: {error}") from error
+            raise type(error)(f"{address}: {error}") from error
         except BaseException:  # also Ctrl-C: the socket must not stay open
             self.close()
             raise

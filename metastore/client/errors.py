@@ -19,6 +19,10 @@ class AuthenticationError(MetastoreRefusedError):
     """The server rejected the credentials, or the client rejected the server's certificate. The text says which."""
 
 
+class LoginUnavailableError(AuthenticationError):
+    """The server did not check the credentials: it delays logins, or its directory does not answer. Try again."""
+
+
 class CredentialsError(ClientError, ValueError):
     """The credentials are unusable: a file is missing, or two of them contradict each other."""
 

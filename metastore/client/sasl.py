@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from thrift.transport.TTransport import TTransportBase, TTransportException
 
 from metastore.client.credentials import Credentials
-from metastore.client.errors import AuthenticationError, CredentialsError
+from metastore.client.errors import AuthenticationError, CredentialsError, LoginUnavailableError
 from metastore.domain.delegation_tokens import parse_token
 
 START, OK, BAD, ERROR, COMPLETE = 1, 2, 3, 4, 5
@@ -103,8 +103,14 @@ class SaslTransport(TTransportBase):  # type: ignore[misc]
             )
         payload = self._below.readAll(length) if length else b""
         if status in (BAD, ERROR):
-            raise AuthenticationError(payload.decode(errors="replace"))
+            raise rejection(status, payload)
         return status, payload
+
+
+def rejection(status: int, payload: bytes) -> AuthenticationError:
+    """Returns the error of a server that has ended the exchange with BAD or ERROR."""
+    text = payload.decode(errors="replace")
+    return LoginUnavailableError(text) if status == ERROR else AuthenticationError(text)
 
 
 def finish(mechanism: Mechanism, payload: bytes) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from metastore.errors import ConfigurationError
-from metastore.identity import JWT, AuthenticationFailedError, Identity
+from metastore.identity import JWT, AuthenticationFailedError, AuthenticationUnavailableError, Identity
 from metastore.security.key_sets import KeySet
 
 log = logging.getLogger("metastore.security")
@@ -50,9 +50,9 @@ class JsonWebTokens:
                 options={"require": ["exp", self._claim]},
             )
         except (self._jwt.PyJWTError, TypeError, ValueError) as error:  # TypeError: the key has another algorithm
-            raise AuthenticationFailedError(
-                f"Authentication error: the JWT is not accepted: {_reason(error)}"
-            ) from error
+            is_unchecked = isinstance(error, self._jwt.PyJWKClientConnectionError)
+            failure = AuthenticationUnavailableError if is_unchecked else AuthenticationFailedError
+            raise failure(f"Authentication error: the JWT is not accepted: {_reason(error)}") from error
         user = claims[self._claim]
         if not isinstance(user, str) or not _is_name(user):
             raise AuthenticationFailedError(f"Authentication error: the JWT's claim {self._claim} names no user")

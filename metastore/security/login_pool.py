@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Final, TypeAlias
 
-from metastore.identity import AuthenticationFailedError, Identity
+from metastore.identity import AuthenticationUnavailableError, Identity
 
 _THREADS: Final = 2
 _NICE: Final = 5  # more than the process: the kernel prefers the threads for calls
@@ -41,7 +41,7 @@ class LoginPool:
     def submit(self, client: _Client, password: str, check: Check, *, first: bool = False) -> Future[Identity]:
         """Queues a check, ahead of other users if `first`. Connections with the same password share one check.
 
-        Raises AuthenticationFailedError if too many checks wait.
+        Raises AuthenticationUnavailableError if too many checks wait.
         """
         key = client, hmac.digest(self._key, password.encode(), hashlib.sha256)
         with self._changed:
@@ -49,7 +49,7 @@ class LoginPool:
                 return pending
             queue = self._waiting.get(client, deque())
             if len(queue) >= _MAX_WAITING_PER_USER or (self._count >= _MAX_WAITING and not first):
-                raise AuthenticationFailedError(_BUSY)
+                raise AuthenticationUnavailableError(_BUSY)
             future = self._pending[key] = Future()
             queue.append((future, check))
             self._waiting[client] = queue

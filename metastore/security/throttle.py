@@ -19,7 +19,7 @@ from typing import Final, Protocol
 
 from metastore.client_network import network_of
 from metastore.errors import MetastoreError
-from metastore.identity import AuthenticationFailedError
+from metastore.identity import AuthenticationUnavailableError
 
 log = logging.getLogger("metastore.security")
 
@@ -68,14 +68,14 @@ class LoginThrottle:
         self._succeeded: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def check(self, user: str, address: str) -> None:
-        """Raises AuthenticationFailedError while a delay runs."""
+        """Raises ThrottledError while a delay runs."""
         with self._lock:
             left = max(self._left(key) for key in self._keys(user, address))
         if left > 0:
             raise ThrottledError(f"Too many failed logins of this user; try again in {math.ceil(left)} s", user)
 
     def check_shared(self, user: str, address: str) -> bool:
-        """Raises AuthenticationFailedError while a delay runs that another worker has caused. Blocks.
+        """Raises ThrottledError while a delay runs that another worker has caused. Blocks.
 
         Returns whether the user's logins from this address have failed, which `succeeded` then forgets.
         """
@@ -155,7 +155,7 @@ def _database() -> Iterator[None]:
         log.warning("failed logins cannot be shared with other workers: %s", error)
 
 
-class ThrottledError(AuthenticationFailedError):
+class ThrottledError(AuthenticationUnavailableError):
     """The password was not checked, because of earlier failures."""
 
 

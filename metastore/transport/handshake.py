@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Final
 
-from metastore.identity import CERTIFICATE, AuthenticationFailedError, Identity
+from metastore.identity import CERTIFICATE, AuthenticationFailedError, AuthenticationUnavailableError, Identity
 from metastore.server_certificate import OFF, REQUIRED
 from metastore.transport import http, sasl
 from metastore.transport.buffers import MessageReader
@@ -133,7 +133,8 @@ class Handshake:
             response = exchange.complete(exchange.login) if exchange.login else exchange.respond(self._reader)
         except AuthenticationFailedError as error:
             self._record(error)
-            raise ConnectionRejectedError(str(error), sasl.refusal(str(error))) from error
+            status = sasl.ERROR if isinstance(error, AuthenticationUnavailableError) else sasl.BAD
+            raise ConnectionRejectedError(str(error), sasl.refusal(str(error), status)) from error
         self.send(response)
         if exchange.mechanism and exchange.identity:
             self.identity = exchange.identity
@@ -143,7 +144,7 @@ class Handshake:
         """Returns an error for a client whose Thrift has not begun, in its protocol; `status` is for HTTP."""
         if self.requests:
             return http.refusal(status, reason)
-        return ConnectionRejectedError(reason, sasl.refusal(reason) if self._exchange else b"")
+        return ConnectionRejectedError(reason, sasl.refusal(reason, sasl.ERROR) if self._exchange else b"")
 
     def send(self, data: bytes) -> bool:
         """Sends a few bytes. Returns False if the client does not take them at once."""

@@ -25,9 +25,12 @@ def message(status: int, payload: bytes = b"") -> bytes:
     return _HEAD.pack(status, len(payload)) + payload
 
 
-def refusal(text: str) -> bytes:
-    """Returns the message that ends an exchange with an error. Clients show the text."""
-    return message(BAD, text.encode())
+def refusal(text: str, status: int = BAD) -> bytes:
+    """Returns the message that ends an exchange with an error. Clients show the text.
+
+    `status`: BAD if the client must not try again with the same credentials, else ERROR.
+    """
+    return message(status, text.encode())
 
 
 def begins(first: bytes) -> bool:

@@ -20,7 +20,7 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from metastore.client import Credentials
-from metastore.client.errors import AuthenticationError, ClientError
+from metastore.client.errors import AuthenticationError, ClientError, LoginUnavailableError
 from metastore.client_network import network_of
 from spark_client.errors import SessionError
 from spark_client.gateway import driver_process
@@ -34,6 +34,7 @@ _START: Final = 300.0  # seconds
 _STOP: Final = 20.0  # seconds
 _CHECK: Final = 5.0  # seconds between two checks of logins and idle drivers
 _PERMITTED_WITHOUT_LOGIN: Final = 15.0  # seconds
+_UNCHECKED: Final = 600.0  # seconds for which a driver runs while the metastore does not check its user's login
 _LOGINS: Final = 32  # logins at the metastore at a time
 _LOGINS_OF_ADDRESS: Final = 8  # of them
 _WAITING_OF_ADDRESS: Final = 64  # logins that wait or run; further ones are rejected
@@ -102,6 +103,7 @@ class Drivers:
         self._relay = relay
         self._options = options
         self._known: dict[Credentials, Login] = {}
+        self._unchecked: dict[Credentials, float] = {}  # the time since which a login could not be repeated
         self._latest: dict[str, Login] = {}  # by user
         self._pool = ThreadPoolExecutor(_LOGINS, "login")
         self._waiting: Counter[str] = Counter()  # logins by address
@@ -128,6 +130,8 @@ class Drivers:
                     login = await asyncio.get_running_loop().run_in_executor(
                         self._pool, self._logins.log_in, credentials
                     )
+        except LoginUnavailableError:  # wrong passwords of others delay this user: that must not stop the driver
+            raise
         except AuthenticationError:
             self._forget(credentials)
             raise
@@ -152,6 +156,7 @@ class Drivers:
     def _forget(self, credentials: Credentials) -> None:
         """Forgets the login of these credentials, if there is one. Another login of the user may remain."""
         login = self._known.pop(credentials, None)
+        self._unchecked.pop(credentials, None)
         if login is None:
             return
         login.connection.close()
@@ -235,6 +240,9 @@ class Drivers:
                 await self.log_in(credentials)
             except ClientError as error:
                 _LOG.warning("the login of %s has ended: %s", login.user, error)
+                since = self._unchecked.setdefault(credentials, time.monotonic())
+                if isinstance(error, LoginUnavailableError) and time.monotonic() - since > _UNCHECKED:
+                    self._forget(credentials)
 
     def _is_rejected(self, user: str) -> bool:
         """Returns whether a user has had no valid login for a while."""

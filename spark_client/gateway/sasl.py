@@ -21,6 +21,7 @@ from metastore.client.sasl import (
     digest,
     directives,
     finish,
+    rejection,
 )
 from spark_client.gateway.listener import Streams, close
 
@@ -88,7 +89,7 @@ async def log_in(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mec
     while True:
         status, payload = await _receive(reader)
         if status in (BAD, ERROR):
-            raise AuthenticationError(payload.decode(errors="replace"))
+            raise rejection(status, payload)
         if status == COMPLETE:
             finish(mechanism, payload)
             return

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from metastore.client import Credentials, parse_uris
-from metastore.client.errors import AuthenticationError, MetastoreUnavailableError
+from metastore.client.errors import AuthenticationError, LoginUnavailableError, MetastoreUnavailableError
 from spark_client.errors import SessionError
 from spark_client.gateway import drivers as module
 from spark_client.gateway.driver_log import DriverLog
@@ -202,14 +202,33 @@ def test_a_rejected_login_stops_the_driver_but_a_metastore_that_is_down_does_not
         assert driver.is_running
         logins.error = None
         assert await drivers.of("alice") is driver
-        logins.error = AuthenticationError("the password is wrong")
+        logins.error = LoginUnavailableError("too many failed logins of this user")
         logins.made[-1].connection.close()
+        await drivers._check_logins()
+        assert driver.is_running
+        assert drivers._credentials_of("alice")
+        logins.error = AuthenticationError("the password is wrong")
         await driver.process.wait()
         with pytest.raises(AuthenticationError, match="alice has no valid login left"):
             drivers._credentials_of("alice")
         watching.cancel()
         await drivers.stop()
 
+    run(body)
+
+
+def test_a_login_that_cannot_be_checked_ends_at_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body() -> None:
+        drivers = SleepingDrivers(logins := Logins(), tmp_path)
+        driver = await drivers.of("alice")
+        logins.error = LoginUnavailableError("too many failed logins of this user")
+        logins.made[-1].connection.close()
+        watching = asyncio.ensure_future(drivers.watch())
+        await driver.process.wait()
+        watching.cancel()
+        await drivers.stop()
+
+    monkeypatch.setattr(module, "_UNCHECKED", 0)
     run(body)
 
 

@@ -69,6 +69,8 @@ def test_guesses_are_delayed_and_others_log_in(start: Callable[..., Server], opt
         texts = [guess.result() for guess in guesses]
     assert sum("password is wrong" in text for text in texts) == 5
     assert "Too many failed logins of this user" in answer(server, "alice", "alice")
+    with login(server, "alice", "alice") as client, pytest.raises(errors.LoginUnavailableError):
+        client.get_database("default")
     assert "login failed: user='alice'" in server.log.read_text()
     assert "guess" not in server.log.read_text()
     assert eventually(lambda: server.log.read_text().count("user=alice for=- address=127.0.0.1") == 5)
