@@ -25,9 +25,9 @@ def check_locations(
 
     A caller may register a location below one on which LOCATION is granted, the locations of the table, of its
     partitions and in its properties, and a location below the database's that no other object uses. The owner of a
-    database may register any location below it. A location that is not absolute, or has a variable, requires LOCATION
-    on everything: each client decides where it leads. Nobody registers a location in the trash, where the data of all
-    users is.
+    database may register any location below it that no table of another database uses. A location that is not
+    absolute, or has a variable, requires LOCATION on everything: each client decides where it leads. Nobody registers
+    a location in the trash, where the data of all users is.
 
     Raises PermissionDeniedError for a location that the caller may not register.
     """
@@ -55,11 +55,9 @@ def check_locations(
     homes = own[:1] if required.table is None else _of_database(work, required.database)
     database = roots.canonical(homes).values()
     if owns_database and required.database.name != DEFAULT_DATABASE:  # all other databases are below its location
-        left = {
-            location: text
-            for location, text in left.items()
-            if not any(paths.is_below(location, above) for above in database)
-        }
+        below = {location for location in left if any(paths.is_below(location, above) for above in database)}
+        below -= _of_other_databases(work, required.database, below, database)
+        left = {location: text for location, text in left.items() if location not in below}
     return _claimed(work, grants, required, left, database, table_id)
 
 
@@ -193,6 +191,17 @@ def _named(work: UnitOfWork, table_id: int) -> set[str]:
 def _of_database(work: UnitOfWork, database: DatabaseName) -> list[str]:
     stored = work.databases.find(database)
     return [stored.encoded.decode().locationUri] if stored else []
+
+
+def _of_other_databases(
+    work: UnitOfWork, name: DatabaseName, locations: Collection[str], homes: Collection[str]
+) -> set[str]:
+    """Returns the locations at, above or below which a table of another database has one. `homes`: the database's."""
+    stored = work.databases.find(name) if locations else None
+    if stored is None:
+        return set()
+    between = {location: [above for home in homes for above in _between(location, home)] for location in locations}
+    return work.locations.used_by_other_databases(between, stored.id)
 
 
 def _unused(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
@@ -79,6 +80,11 @@ _OTHERS = _query(
     ),
     ("skewed_locations", f" AND r.table_id <> :table_id{_TABLE_EXISTS}"),
 )
+_ELSEWHERE = _query(
+    "used_by_other_databases",
+    ("tables", " AND r.database_id <> :database_id"),
+    ("partitions", " AND EXISTS (SELECT FROM tables AS t WHERE t.id = r.table_id AND t.database_id <> :database_id)"),
+)
 _BUCKETS: Final = 256  # of advisory locks: their number is limited
 _CLAIMED = _OTHERS.after(
     Prepared(
@@ -123,13 +129,12 @@ class Locations(Repository):
 
         `locations`: canonical, each with the directories above it that count.
         """
-        asked = _spelled({text for location, parents in locations.items() for text in (location, *parents)})
-        uses = self._read(query, asked, table_id=table_id, whole=True, own=number_array_literal(()), **values)
-        return {
-            location
-            for location, parents in locations.items()
-            if location in uses or any(uses.get(text, UNUSED).itself for text in parents)
-        }
+        values |= {"table_id": table_id, "whole": True, "own": number_array_literal(())}
+        return self._overlapped(query, locations, **values)
+
+    def used_by_other_databases(self, locations: Mapping[str, Sequence[str]], database_id: int) -> set[str]:
+        """Returns the locations at, above or below which a table of another database, or its partition, has one."""
+        return self._overlapped(_ELSEWHERE, locations, database_id=database_id)
 
     def serialise(self, claims: Sequence[Claim]) -> None:
         """Serialises claims of the same locations until the transaction ends. Raises a claim's error if an object that
@@ -158,6 +163,14 @@ class Locations(Repository):
     def retired(self, locations: Iterable[str]) -> Mapping[str, Use]:
         """Finds removals that are scheduled or waiting."""
         return self._read(_RETIRED, [(name, name) for name in _canonical(locations)])
+
+    def _overlapped(self, query: Prepared, locations: Mapping[str, Sequence[str]], **values: Any) -> set[str]:
+        uses = self._read(query, _spelled(chain(*([text, *above] for text, above in locations.items()))), **values)
+        return {
+            location
+            for location, parents in locations.items()
+            if location in uses or any(uses.get(text, UNUSED).itself for text in parents)
+        }
 
     def _read(self, query: Prepared, pairs: Sequence[tuple[str, str]], **values: Any) -> dict[str, Use]:
         if not pairs:

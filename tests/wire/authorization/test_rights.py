@@ -268,6 +268,12 @@ def test_locations_that_a_caller_may_register(client_of: Clients, home: tuple[st
         with pytest.raises(MetaException, match=denied("LOCATION", re.escape(taken))):
             make(bob, taken)
     make(alice, f"{path}/{name}")
+    inner = unique("inner")  # a database of somebody else in the directory of alice's
+    root.create_database(Database(name=inner, locationUri=f"{path}/{inner}"))
+    root.create_table(table(inner, "t"))
+    for taken in (f"{path}/{inner}/t", f"{path}/{inner}/t/below", f"{path}/{inner}"):
+        with pytest.raises(MetaException, match=denied("LOCATION", re.escape(taken), "alice")):
+            make(alice, taken)
     with pytest.raises(MetaException, match=denied("LOCATION", "file:/elsewhere", "alice")):
         make(alice, "file:/elsewhere")
     grant(root, everywhere("file:/w/raw"), "LOCATION", "bob")
