@@ -65,6 +65,11 @@ class Handshake:
         return self._tls is not None
 
     @property
+    def is_accepted(self) -> bool:
+        """Whether the client has met the listener's requirements."""
+        return self.identity is not None or (self.finished and self.refusal is None)
+
+    @property
     def buffered(self) -> int:
         """Bytes of an incomplete SASL frame. OpenSSL's buffer, at most one record, is not counted."""
         return self._sasl.buffered if self._sasl else 0

@@ -13,6 +13,7 @@ from metastore.identity import (
     PASSWORD,
     TOKEN,
     AuthenticationFailedError,
+    AuthenticationUnavailableError,
     Identity,
     Mechanism,
 )
@@ -98,7 +99,7 @@ class Listener:
     def mechanism(self, peer: str, name: str, *, encrypted: bool) -> Mechanism:
         """Starts a SASL mechanism. Raises AuthenticationFailedError if it is not offered on this connection."""
         if self.full:
-            raise AuthenticationFailedError(self.full)
+            raise AuthenticationUnavailableError(self.full)
         if self.tls == REQUIRED and not encrypted:
             raise AuthenticationFailedError(self.refusal(None, encrypted=False))
         if self.authenticator is None:

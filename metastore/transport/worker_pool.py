@@ -8,6 +8,7 @@ import select
 import socket
 import threading
 import time
+from collections import OrderedDict
 from dataclasses import replace
 from typing import Any, Final
 
@@ -29,6 +30,8 @@ logger = logging.getLogger("metastore.transport")
 _READABLE: Final = select.EPOLLIN | select.EPOLLONESHOT | select.EPOLLRDHUP
 _WRITABLE: Final = select.EPOLLOUT | select.EPOLLONESHOT
 _MAX_OVER_LIMIT: Final = 16  # connections over the limit, at a time, whose first call is answered with an error
+_MAX_EXAMINED: Final = 32  # connections, for one that can be closed
+_WAITING_FOR_CLIENT: Final = (State.HANDSHAKE, State.AUTHENTICATING, State.RECEIVING, State.DRAINING)
 _OVER_LIMIT_TIMEOUT: Final = 1.0  # seconds for such a connection to send its first call
 _LOG_INTERVAL: Final = 10.0  # seconds between two log lines about rejected connections
 _ABANDONED_AFTER: Final = 1.0  # seconds that a large call has waited before its client is checked
@@ -57,6 +60,8 @@ class WorkerPool:
         self._addresses: dict[str, Address] = {}
         self._timed: set[Connection] = set()  # connections whose timer runs, and that may hold buffers
         self._over_limit: set[Connection] = set()
+        self._closing: set[Connection] = set()  # to make room for others
+        self._unauthenticated: OrderedDict[Connection, None] = OrderedDict()  # the oldest first; maybe some others
         self._awaiting_memory: dict[Connection, float] = {}  # with the time since when
         self._queue = FairQueue()
         self._tls_scheduler = TlsScheduler(self._dispatch_from_outside, lambda: self._admission.calls > 0)
@@ -72,8 +77,8 @@ class WorkerPool:
 
     @property
     def connections(self) -> int:
-        """Open connections, without those over the limit."""
-        return len(self._connections) - len(self._over_limit)
+        """Open connections, without those over the limit and those that are being closed to make room."""
+        return len(self._connections) - len(self._over_limit) - len(self._closing)
 
     def figures(self) -> dict[str, Any]:
         """Returns the arguments of `Application.observe`."""
@@ -89,11 +94,17 @@ class WorkerPool:
         }
 
     def admit(self, sock: socket.socket, peer: str, listener: Listener) -> None:
-        """Adds an accepted connection. Over a limit, a few connections get an error reply; others are closed."""
+        """Adds an accepted connection.
+
+        If the worker is full, it closes the oldest connection whose client has not authenticated. Over a limit, a few
+        connections get an error reply; others are closed.
+        """
         sock.settimeout(0)
         options = self._options
         with self._lock:
             address = self._address(peer)
+            if self.connections >= options.max_connections:
+                self._make_room()
             limit = self._admission.exceeded_limit(self.connections, address)
             if limit:
                 setting = f"METASTORE_{limit.partition('=')[0].upper()}"
@@ -110,6 +121,8 @@ class WorkerPool:
                     self._over_limit.add(connection)
                 else:
                     address.connections += 1
+                    if listener.restricted:
+                        self._unauthenticated[connection] = None
                 if connection.timed:
                     self._timed.add(connection)
         if admitted:
@@ -171,6 +184,19 @@ class WorkerPool:
             is_open = self._connections.get(connection.number) is connection
             if is_open and (cut or not (connection.busy or connection.is_serving)):
                 connection.abort(reason)
+
+    def _make_room(self) -> None:
+        """Closes the oldest connection whose client has not authenticated: a flood of them must not keep others out."""
+        for _ in range(min(_MAX_EXAMINED, len(self._unauthenticated))):
+            oldest, _ = self._unauthenticated.popitem(last=False)
+            if oldest.handshake.is_accepted:
+                continue
+            if not oldest.busy and oldest.state in _WAITING_FOR_CLIENT and len(self._closing) < _MAX_OVER_LIMIT:
+                oldest.address.connections -= 1
+                self._closing.add(oldest)
+                oldest.abort("it has not authenticated, and max_connections are open")
+                return
+            self._unauthenticated[oldest] = None  # at the end
 
     def _address(self, peer: str) -> Address:
         host = network_of(peer.rpartition(":")[0])
@@ -323,11 +349,14 @@ class WorkerPool:
         connection.end_session()
         with self._all_closed:
             self._timed.discard(connection)
+            self._unauthenticated.pop(connection, None)
             if self._connections.get(connection.number) is connection:  # else the number is in use again
                 del self._connections[connection.number]
             address = connection.address
             if connection in self._over_limit:
                 self._over_limit.remove(connection)
+            elif connection in self._closing:
+                self._closing.remove(connection)
             else:
                 address.connections -= 1
             if not address.connections:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 import sys
+from contextlib import ExitStack
 from dataclasses import InitVar, dataclass, field
 from typing import Any, cast
 
 import pytest
 
+from metastore.identity import PASSWORD, Identity
 from metastore.transport.admission import Admission
 from metastore.transport.buffers import MessageReader
+from metastore.transport.listener import Listener
 from metastore.transport.memory import DecodingMemory, Memory, OverBudgetError, decoding_memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.state import State
@@ -221,6 +225,26 @@ def test_addresses_of_an_ipv6_network_have_one_share() -> None:
     pool = WorkerPool(TransportOptions(), cast(Any, None))
     assert pool._address("[2001:db8::1]:80").host == pool._address("[2001:db8::2]:81").host == "2001:db8::/64"
     assert pool._address("192.0.2.1:80").host == "192.0.2.1"
+
+
+def test_a_full_worker_closes_the_oldest_connection_without_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = WorkerPool(TransportOptions(max_connections=3), cast(Any, None))
+    monkeypatch.setattr(pool, "_start_thread", lambda: None)
+    listener = Listener(authentication=frozenset({PASSWORD}))
+    with ExitStack() as stack:
+        clients = []
+        for number in range(4):
+            client, accepted = map(stack.enter_context, socket.socketpair())
+            client.settimeout(0)
+            pool.admit(accepted, f"192.0.2.{number}:80", listener)
+            clients.append(client)
+            if not number:
+                next(iter(pool._connections.values())).handshake.identity = Identity("alice", PASSWORD)
+        assert clients[1].recv(1) == b""
+        for client in (clients[0], *clients[2:]):
+            with pytest.raises(BlockingIOError):
+                client.recv(1)
+        assert pool.connections == 3
 
 
 def test_a_call_may_wait_for_memory_any_number_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
