@@ -6,7 +6,7 @@ import getpass
 from collections import deque
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from thrift.protocol.TBase import TExceptionBase
 from thrift.Thrift import TApplicationException
@@ -16,6 +16,7 @@ from metastore.client.connection import BROKEN, Address, Connection, NoReplyErro
 from metastore.client.credentials import Credentials
 
 Faults = Mapping[type[TExceptionBase], type[errors.ClientError]]
+_DENIED: Final = "Permission denied: "  # of Hive and of this server
 
 
 class Calls:
@@ -167,6 +168,8 @@ def _translate(method: str, error: Exception, faults: Faults) -> errors.ClientEr
     kind = next((ours for fault, ours in faults.items() if isinstance(error, fault)), errors.MetastoreRefusedError)
     text = getattr(error, "message", None) or str(error)
     line = " ".join(str(text).split())
+    if kind is errors.MetastoreRefusedError and line.startswith(_DENIED):
+        kind = errors.PermissionDeniedError
     if isinstance(error, TApplicationException) and error.type == TApplicationException.UNKNOWN_METHOD:
         line = f"the metastore does not serve {method}: {line}"
     return kind(line)

@@ -70,10 +70,14 @@ class OwnTransactions:
 
 @dataclass(frozen=True, slots=True)
 class WriteAccess:
-    """The caller began the write with this query ID, and has one of these rights on its table."""
+    """The caller began the write with this query ID, and has one of these rights on its table.
+
+    `ends`: the call ends the write. The user who began it may do so after losing the right.
+    """
 
     query_id: str
     any_of: tuple[Right, ...]
+    ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import required, table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import TARGET, change, from_fields, operation
-from metastore.operations.sessions import begun_write, own_write, publication, publications
+from metastore.operations.sessions import begun_write, ended_write, own_write, publication, publications
 from metastore.services.entry.publishing import Publication, PublishingService
 from metastore.services.entry.writes import WriteService
 from thrift_idl.gen.metastore.ttypes import (
@@ -49,7 +49,7 @@ class WriteHandlers:
         granted = self._writes.renew(query_id, request.locations or [], request.shared or [], renames)
         return RenewWriteResult(granted)
 
-    @operation("queryId", from_fields(own_write, "queryId"), served_read_only=False, quota_exempt=True)
+    @operation("queryId", from_fields(ended_write, "queryId"), served_read_only=False, quota_exempt=True)
     def end_write(self, query_id: str | None) -> None:
         self._writes.end(required("queryId", query_id))
 

@@ -128,6 +128,11 @@ def own_write(query_id: str | None) -> Requirements:
     yield WriteAccess(query_id or "", (Right.INSERT,))
 
 
+def ended_write(query_id: str | None) -> Requirements:
+    """The caller began the write."""
+    yield WriteAccess(query_id or "", (Right.INSERT,), ends=True)
+
+
 def publication(request: PublishRequest) -> Requirements:
     """INSERT on the table; DELETE if partitions are overwritten, or locations are retired that are not the write's own;
     the right to the published locations; the caller's own write. Older clients publish without a registered write.

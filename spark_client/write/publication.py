@@ -12,6 +12,7 @@ from spark_client.context import Context
 from spark_client.errors import (
     MetastoreRefusedError,
     NoSuchWriteError,
+    PermissionDeniedError,
     PublishConflictError,
     ReplyLostError,
     SparkClientError,
@@ -93,7 +94,9 @@ def _publish(context: Context, publishing: dict[Commit, Placement]) -> None:
                 raise _uncertain(publishing, error) from error
             # The server may report an error after PostgreSQL has committed, if it lost the connection at that moment.
             # After a lost reply, a conflict or an unknown write can mean that the first call succeeded.
-            if (lost_reply or isinstance(error, MetastoreRefusedError)) and _have_ended(publishing):
+            is_open = isinstance(error, PermissionDeniedError)  # rights are checked before the transaction
+            is_doubtful = isinstance(error, MetastoreRefusedError) and not is_open
+            if (lost_reply or is_doubtful) and _have_ended(publishing):
                 return _check_visible(publishing)
             _set_may_be_visible(publishing, value=False)
             raise

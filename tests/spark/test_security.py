@@ -130,6 +130,24 @@ for table, kind in {"sheet": "USING csv", "note": "STORED AS TEXTFILE"}.items():
     except Exception as error:
         print(table, "read", "[SELECT] privilege" in str(error))
     print(table, "files", sorted(path.name for path in folder.iterdir()))
+
+# A right that ends while the rows are written.
+publish, folder = MetastoreClient.publish, Path(admin.methods.get_table("default", "plain").sd.location[len("file:"):])
+take_from_creator("plain")
+insert = of_clerk("root", (HiveObjectRef(HiveObjectType.TABLE, "default", "plain"), "INSERT"))
+admin.methods.grant_privileges(insert)
+
+
+def publish_without_right(client, writes):
+    admin.methods.revoke_privileges(insert)
+    return publish(client, writes)
+
+
+MetastoreClient.publish = publish_without_right
+try:
+    spark.sql("INSERT INTO plain VALUES (1)")
+except Exception as error:
+    print("revoked", "Permission denied" in str(error), list(folder.iterdir()))
 """
 
 
@@ -174,3 +192,4 @@ def test_spark_over_tls(database_url: str, start_metastore: Callable[..., Server
             assert f"{table} INSERT {attempt} True" in done.stdout, done.stdout
         assert f"{table} read True" in done.stdout
         assert f"{table} files ['rows']" in done.stdout, done.stdout
+    assert "revoked True []" in done.stdout, done.stdout + done.stderr[-3000:]

@@ -232,11 +232,11 @@ class Permission:
         write = self._work.access.write(required.query_id)
         name = write.table if write else _NO_TABLE
         self._look_up([name])
-        table = self._securables[name]
-        if write is None or table is None:
+        if write is None or (table := self._securables[name]) is None:
             raise ended(required.query_id)
         is_own = write.user is None or write.user == self._grants.user
-        if not is_own or rights(self._grants, table).isdisjoint(required.any_of):
+        may_end = required.ends and write.user is not None
+        if not is_own or (not may_end and rights(self._grants, table).isdisjoint(required.any_of)):
             raise HiddenError(str(ended(required.query_id)))
 
     def check_dependents(self, required: DependentsPrivilege) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import NullPool, create_engine, text
 from tests.fixtures.server import Server
 from tests.wire.acid import EW, EX, SR, SW, component
 from tests.wire.authorization.conftest import ADMIN
-from tests.wire.authorization.granting import grant, on_database, on_table
+from tests.wire.authorization.granting import grant, on_database, on_table, revoke
 from tests.wire.authorization.test_attacks import told
 from tests.wire.builders import partition, table, unique
 from tests.wire.writing import begin, change, clean, day, files_below, let_die, local, publish, renew, write_file
@@ -193,6 +193,19 @@ def test_a_writer_that_removes_files_needs_delete(client_of: Clients, tables: Ta
         carol.begin_write(overwriting)
     grant(client_of(ADMIN), shared, "DELETE", "carol")
     carol.begin_write(overwriting)
+
+
+def test_a_user_who_has_lost_the_right_can_end_the_own_write(client_of: Clients, tables: Tables) -> None:
+    root, carol, shared = client_of(ADMIN), client_of("carol"), on_table(*tables.mine)
+    grant(root, shared, "INSERT", "carol")
+    write = begin(carol, tables.mine)
+    revoke(root, shared, "INSERT", "carol")
+    for call in (lambda: renew(carol, write), lambda: client_of("dave").end_write(write)):
+        with pytest.raises(NoSuchObjectException, match=f"There is no open write {write}"):
+            call()
+    carol.end_write(write)
+    with pytest.raises(NoSuchObjectException, match=f"There is no open write {write}"):
+        renew(client_of("bob"), write)
 
 
 def test_a_write_that_a_server_of_an_earlier_version_began_has_no_owner(
