@@ -35,6 +35,13 @@ class Identity:
     groups: tuple[str, ...] = field(default=(), compare=False)
 
 
+def is_name(text: str) -> bool:
+    """Returns whether a text can be the name of a user or group: control characters would change a log or a terminal,
+    and names that differ in outer blanks or invisible characters look the same.
+    """
+    return text.isprintable() and text == text.strip() != ""
+
+
 class AuthenticationFailedError(Exception):
     """Authentication failed. The text is sent to the client: it says what to do and contains no secret.
 

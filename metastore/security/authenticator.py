@@ -23,6 +23,7 @@ log = logging.getLogger("metastore.security")
 
 _SHOWN: Final = 200  # characters of a name in the log
 _LOOK_UP_INTERVAL: Final = 30.0  # seconds between two searches for a user with open connections
+_LOOK_UP_TIME: Final = 5.0  # seconds for searches in one review: other credentials must not wait for a slow directory
 _MAX_LOOKED_UP: Final = 10_000  # users
 StartMechanism = Callable[[frozenset[str], bool, str], Mechanism]
 """Starts a SASL mechanism. Arguments: the listener's methods; whether the connection is encrypted; the peer."""
@@ -107,12 +108,14 @@ class SessionChecks:
         self._passwords = passwords
         self._alive = alive
         self._in_directory = in_directory
+        self._look_up_until = 0.0
         self._looked_up: dict[str, tuple[float, bool]] = {}  # user → time of search, whether it was found
 
     def ended(self, identities: Sequence[Identity]) -> list[str]:
         """Implements `Authenticator.ended`. Sessions continue if the password file or the database is unavailable."""
         tokens = {identity.credential for identity in identities if identity.method == TOKEN}
         alive = self._alive_of({token for token in tokens if isinstance(token, bytes)})
+        self._look_up_until = time.monotonic() + _LOOK_UP_TIME
         now = time.time()
         return [self._reason(identity, now, alive) for identity in identities]
 
@@ -148,7 +151,7 @@ class SessionChecks:
         """
         now = time.monotonic()
         since, known = self._looked_up.get(user, (float("-inf"), True))
-        if self._in_directory is None or now - since < _LOOK_UP_INTERVAL:
+        if self._in_directory is None or now - since < _LOOK_UP_INTERVAL or now > self._look_up_until:
             return known
         if len(self._looked_up) >= _MAX_LOOKED_UP:
             self._looked_up.clear()
@@ -156,6 +159,7 @@ class SessionChecks:
             known = self._in_directory(user)
         except MetastoreError as error:
             log.warning("connections of LDAP users could not be reviewed: %s", error)
+            self._look_up_until = now  # the other users follow at the next review
         self._looked_up[user] = now, known
         return known
 

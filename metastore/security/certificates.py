@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from metastore.errors import ConfigurationError
-from metastore.identity import CERTIFICATE, AuthenticationFailedError, Identity
+from metastore.identity import CERTIFICATE, AuthenticationFailedError, Identity, is_name
 
 _ATTRIBUTE_NAMES: Final = {  # OpenSSL's long names → RFC 4514
     "commonName": "CN",
@@ -61,7 +61,7 @@ class Certificates:
         if expires_at < time.time():
             raise AuthenticationFailedError("The client certificate has expired")
         names = self._names(certificate)
-        users = {match[1] for match in map(self._pattern.fullmatch, names) if match and match[1]}
+        users = {match[1] for match in map(self._pattern.fullmatch, names) if match and is_name(match[1] or "")}
         if len(users) != 1:
             text = ", ".join(names) or f"{subject(certificate)} without such a subject alternative name"
             raise AuthenticationFailedError(

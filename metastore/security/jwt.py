@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from metastore.errors import ConfigurationError
-from metastore.identity import JWT, AuthenticationFailedError, AuthenticationUnavailableError, Identity
+from metastore.identity import JWT, AuthenticationFailedError, AuthenticationUnavailableError, Identity, is_name
 from metastore.security.key_sets import KeySet
 
 log = logging.getLogger("metastore.security")
@@ -54,7 +54,7 @@ class JsonWebTokens:
             failure = AuthenticationUnavailableError if is_unchecked else AuthenticationFailedError
             raise failure(f"Authentication error: the JWT is not accepted: {_reason(error)}") from error
         user = claims[self._claim]
-        if not isinstance(user, str) or not _is_name(user):
+        if not isinstance(user, str) or not is_name(user):
             raise AuthenticationFailedError(f"Authentication error: the JWT's claim {self._claim} names no user")
         return Identity(user, JWT, expires_at=float(claims["exp"]) + _LEEWAY, groups=self._groups(claims))
 
@@ -67,7 +67,7 @@ class JsonWebTokens:
             for name in self._groups_claim.split("."):
                 value = value.get(name) if isinstance(value, dict) else None
         texts = value if isinstance(value, list) else [value]
-        return tuple(text for text in texts if isinstance(text, str) and _is_name(text))
+        return tuple(text for text in texts if isinstance(text, str) and is_name(text))
 
     def check(self, _user: str, password: str) -> Identity | None:
         """Verifies a token that is sent as a password. Returns None if the password is not a token."""
@@ -100,13 +100,6 @@ class JsonWebTokens:
 def is_token(password: str) -> bool:
     """Returns whether a password has the form of a JWT."""
     return password.count(".") == 2 and password.startswith("ey")
-
-
-def _is_name(text: str) -> bool:
-    """Returns whether a text can be the name of a user or group: control characters would change a log or a terminal,
-    and names that differ in outer blanks look the same.
-    """
-    return text.isprintable() and text == text.strip() != ""
 
 
 def _reason(error: Exception) -> str:

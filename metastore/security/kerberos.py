@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from metastore.errors import ConfigurationError
-from metastore.identity import KERBEROS, AuthenticationFailedError, Identity
+from metastore.identity import KERBEROS, AuthenticationFailedError, Identity, is_name
 
 PROTECTIONS: Final = {"authentication": 1, "integrity": 2, "privacy": 4}
 """Hadoop's names (hadoop.rpc.protection) of SASL's auth, auth-int and auth-conf, and their bits."""
@@ -31,7 +31,7 @@ class ShortNames:
         """Returns the short name. `realm`: the server's realm. Raises AuthenticationFailedError if no rule matches, or
         for a principal with escaped characters, as Hadoop does: rules would read an escaped @ or / as a separator.
         """
-        if "\\" in principal:
+        if "\\" in principal or not is_name(principal):
             raise AuthenticationFailedError(f"The principal {principal} has special characters in a name")
         name, _, client_realm = principal.rpartition("@")
         parts = name.split("/")

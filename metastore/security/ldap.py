@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import re
 import ssl
+import threading
+import time
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +19,8 @@ from metastore.settings import Settings
 log = logging.getLogger("metastore.security")
 
 _TIMEOUT: Final = 10  # seconds for connecting and for each answer
+_SILENCE: Final = 1.0  # seconds: a failure that took longer occupies threads
+_PATIENCE: Final = 1.0  # seconds that a thread waits for one that asks a silent directory
 _LOOPBACK: Final = re.compile(r"ldap://(localhost|127\.0\.0\.1|\[::1\])(:|/|$)")
 _MAX_DEPTH: Final = 10  # of nested groups
 # Printable characters that are ignored in comparisons: RFC 4518, section 2.2, and Unicode's Default_Ignorable.
@@ -27,6 +31,7 @@ _DOTTED_I: Final = "i\u0307"
 _COMPARED: Final = re.compile(r"\(([\w.;-]+)=\{user\}\)")  # an attribute that a filter compares with the name
 _UNREADABLE: Final = (LookupError, TypeError, ValueError)  # ldap3 raises these for replies that are not LDAP
 _COMPLETE: Final = (0, 32)  # success, noSuchObject (RFC 4511)
+_BUSY: Final = (51, 52)  # busy, unavailable: the password was not checked
 _SIZE_LIMIT_EXCEEDED: Final = 4
 FOUND_IN_LDAP: Final = "ldap"
 """`Identity.credential` of a user whose entry can be looked up again."""
@@ -60,6 +65,8 @@ class Directory:
         authorities = str(settings.ldap_ca) if settings.ldap_ca else None
         tls = ldap3.Tls(validate=ssl.CERT_REQUIRED, ca_certs_file=authorities)
         self._server = ldap3.Server(settings.ldap_url, tls=tls, connect_timeout=_TIMEOUT, get_info=ldap3.NONE)
+        self._is_silent = False
+        self._turn = threading.Lock()
         if settings.ldap_bind_dn:
             self._bind_password()  # reports an unreadable file at start
 
@@ -82,6 +89,8 @@ class Directory:
                 return None
             with self._connection(dn, password) as connection:
                 accepted = connection.bind()
+                if not accepted and connection.result["result"] in _BUSY:
+                    raise UnavailableError(f"LDAP rejects the bind: {connection.result['description']}")
         except UnavailableError as error:
             raise AuthenticationUnavailableError("The LDAP directory does not answer; try again") from error
         return Identity(name, PASSWORD, credential=FOUND_IN_LDAP if self.can_look_up else "") if accepted else None
@@ -194,7 +203,29 @@ class Directory:
 
     @contextmanager
     def _connection(self, name: str | None, password: str | None) -> Iterator[Any]:
-        """Yields an open connection. Raises UnavailableError if the directory does not respond."""
+        """Yields an open connection. Raises UnavailableError if the directory does not respond.
+
+        After the directory was silent, one thread at a time asks until it answers, and the others wait for a second: a
+        directory that hangs must not occupy all threads.
+        """
+        in_turn = self._is_silent
+        if in_turn and not self._turn.acquire(timeout=_PATIENCE):
+            raise UnavailableError("LDAP does not answer")
+        started = time.monotonic()
+        try:
+            with self._opened(name, password) as connection:
+                yield connection
+            self._is_silent = False
+        except UnavailableError:
+            self._is_silent = time.monotonic() - started > _SILENCE
+            raise
+        finally:
+            if in_turn:
+                self._turn.release()
+
+    @contextmanager
+    def _opened(self, name: str | None, password: str | None) -> Iterator[Any]:
+        """Yields an open connection (`_connection`)."""
         connection = self._ldap.Connection(
             self._server,
             name,

@@ -53,7 +53,7 @@ def test_principals_without_a_short_name_are_rejected(rules: str, principal: str
         ShortNames(rules).user(principal, "OURS")
 
 
-@pytest.mark.parametrize("name", [r"alice\@OURS", r"alice\/admin", r"alice\\", r"alice\0", r"alice\n"])
+@pytest.mark.parametrize("name", [r"alice\@OURS", r"alice\/admin", r"alice\\", r"alice\0", r"alice\n", "alice\u200b"])
 def test_principals_with_escaped_characters_are_rejected(name: str) -> None:
     """With this rule, the first one of another realm would be alice of ours."""
     with pytest.raises(AuthenticationFailedError, match="special characters"):

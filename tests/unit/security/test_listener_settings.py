@@ -176,6 +176,8 @@ def test_a_user_name_in_a_multi_valued_rdn_is_found() -> None:
         (["carol@elsewhere.org", "carol@example.com"], "carol"),
         (["carol@example.com", "dave@example.com"], None),
         (["carol@example.com.evil.org"], None),
+        (["carol\n@example.com"], None),
+        (["car\u202eol@example.com"], None),
         ([], None),
     ],
 )

@@ -14,6 +14,7 @@ import pytest
 
 from metastore.errors import ConfigurationError, InvalidOperationError, UnavailableError
 from metastore.identity import PASSWORD, AuthenticationFailedError, Identity
+from metastore.security import ldap
 from metastore.security.authenticator import SessionChecks
 from metastore.security.groups import Groups
 from metastore.security.ldap import FOUND_IN_LDAP, Directory, canonical_name
@@ -241,6 +242,21 @@ def test_a_directory_that_sends_rubbish_does_not_answer() -> None:
         echo.join()
 
 
+def test_one_thread_at_a_time_asks_a_silent_directory(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ldap, "_SILENCE", -1)  # each failure counts as silence
+    monkeypatch.setattr(ldap, "_PATIENCE", 0.01)
+    silent = directory("ldap://127.0.0.1:1")
+    for _ in range(2):
+        with pytest.raises(AuthenticationFailedError, match="does not answer"):
+            silent.check("alice", "wonderland")
+    silent._server = directory(url)._server
+    with silent._turn, pytest.raises(AuthenticationFailedError, match="does not answer"):
+        silent.check("alice", "wonderland")
+    assert silent.check("alice", "wonderland")
+    with silent._turn:
+        assert silent.check("alice", "wonderland")
+
+
 def echo_once(listener: socket.socket) -> None:
     connection, _ = listener.accept()
     with connection:
@@ -306,6 +322,21 @@ def test_sessions_of_a_removed_user_end(url: str, account: dict[str, Any]) -> No
     assert identity.credential == FOUND_IN_LDAP
     unreachable = SessionChecks(in_directory=directory("ldap://127.0.0.1:1", **account).has)
     assert unreachable.ended(users) == ["", ""]
+
+
+def test_a_review_asks_a_directory_that_does_not_answer_once() -> None:
+    asked = []
+
+    def has(user: str) -> bool:
+        asked.append(user)
+        raise UnavailableError("LDAP does not answer")
+
+    checks = SessionChecks(in_directory=has)
+    users = [Identity(f"user{number}", PASSWORD, credential=FOUND_IN_LDAP) for number in range(9)]
+    assert checks.ended(users) == [""] * 9
+    assert asked == ["user0"]
+    checks.ended(users)
+    assert asked == ["user0", "user1"]
 
 
 def test_a_failed_look_up_of_groups_is_counted(caplog: pytest.LogCaptureFixture) -> None:
