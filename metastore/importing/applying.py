@@ -174,8 +174,8 @@ _APPLY: Final[Mapping[Stage, Callable[[UnitOfWork, Target, Any], int]]] = {
     Stage.ROLES: objects.as_they_come(BulkObjects.insert_roles),
     Stage.ROLE_GRANTS: objects.role_grants,
     Stage.PRIVILEGES: objects.privileges,
-    Stage.MASTER_KEYS: objects.as_they_come(BulkObjects.insert_master_keys),
-    Stage.TOKENS: objects.as_they_come(BulkObjects.insert_tokens),
+    Stage.MASTER_KEYS: objects.secrets(BulkObjects.insert_master_keys),
+    Stage.TOKENS: objects.secrets(BulkObjects.insert_tokens),
     Stage.TRANSACTIONS: objects.transactions,
     Stage.EVENTS: objects.events,
 }

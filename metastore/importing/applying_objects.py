@@ -102,6 +102,23 @@ def as_they_come(insert: Callable[[BulkObjects, Sequence[Any]], None]) -> Callab
     return stored
 
 
+def secrets(insert: Callable[[BulkObjects, Sequence[Any]], None]) -> Callable[[UnitOfWork, Target, Any], int]:
+    """Returns a function that stores tokens or their keys, unless this server has databases that are not the source's.
+
+    A server of Hive whose token store is here would accept the source's users.
+    """
+
+    def stored(work: UnitOfWork, target: Target, batch: Sequence[Any]) -> int:
+        if not batch or not work.import_rights.has_foreign_databases(target.import_id):
+            insert(work.bulk_objects, batch)
+            return len(batch)
+        detail = "servers that keep their tokens here would accept them, so they are not imported"
+        target.report(BEYOND, "delegation tokens and master keys", detail)
+        return 0
+
+    return stored
+
+
 def role_grants(work: UnitOfWork, target: Target, batch: Sequence[RolePrincipalGrant]) -> int:
     """Stores members of roles, except of roles with rights on databases that are not the source's."""
     reaching = work.import_rights.reaching_roles(target.import_id) if batch else set()

@@ -18,6 +18,12 @@ _OTHERS: Final = f"""
         OR EXISTS (SELECT FROM tables AS t WHERE t.database_id = d.id))
 """  # noqa: S608 - constants
 _HAS_OTHERS: Final = text(f"SELECT EXISTS ({_OTHERS})")
+_HAS_FOREIGN: Final = text(f"""
+    SELECT EXISTS (SELECT FROM databases AS d WHERE d.id IN ({_OTHERS}) AND NOT EXISTS (
+        SELECT FROM import_databases AS i
+        WHERE i.catalog = d.catalog AND i.database = d.name AND i.import_id = :import_id
+    ))
+""")  # noqa: S608 - constants
 # Roles with rights beyond the import, and roles that are members of these.
 _REACHING: Final = text(f"""
     WITH RECURSIVE others AS ({_OTHERS}), reaching AS (
@@ -44,6 +50,10 @@ class ImportRights(Repository):
     def has_other_databases(self, import_id: int) -> bool:
         """Returns whether there is such a database."""
         return bool(self._connection.execute(_HAS_OTHERS, {"import_id": import_id}).scalar_one())
+
+    def has_foreign_databases(self, import_id: int) -> bool:
+        """Returns whether there is such a database that the import has not switched either."""
+        return bool(self._connection.execute(_HAS_FOREIGN, {"import_id": import_id}).scalar_one())
 
     def reaching_roles(self, import_id: int) -> set[str]:
         """Returns the roles whose members have rights on such databases, or on everything while there is one."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from metastore.domain.names import DatabaseName
+from metastore.importing.applying_objects import BEYOND
 from metastore.importing.following.follower import REFUSED
 from metastore.importing.following.replaying import drop_database
 from metastore.importing.target import OWN_FILES
@@ -126,6 +127,8 @@ def test_a_source_does_not_take_directories_of_tables_that_are_here(
         with opened(database_url) as store, store.read() as work:
             found = {(one.kind, one.object) for one in work.imports.findings(state.id)}
         assert {(OWN_FILES, "sales.plain"), (REFUSED, "sales.logs")} <= found
+        assert (BEYOND, "delegation tokens and master keys") in found
+        assert client.get_master_keys() == client.get_all_token_identifiers() == []
         assert "plain" not in client.get_all_tables("sales")
         renamed = client.get_table("mine", "t")
         renamed.tableName = "t2"
