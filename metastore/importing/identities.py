@@ -34,7 +34,7 @@ def identity_of(one: Any) -> Any:
             return one.catName or DEFAULT_CATALOG, one.dbName, one.functionName
         case SourceConstraint():
             names = [getattr(one.constraint, name, None) for name in CONSTRAINT_NAMES]
-            return str(one.table), next(filter(None, names)), one.position
+            return str(one.table), next(filter(None, names), ""), one.position
         case Index():
             return one.dbName, one.origTableName, one.indexName
     return _of_access(one)

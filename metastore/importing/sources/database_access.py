@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.domain.transactions import ABORTED, OPEN
 from metastore.importing.sources.connections import SourceConnection, as_list, chosen
-from metastore.importing.sources.database_tables import ORPHAN, TableReader, principal_type
+from metastore.importing.sources.database_tables import ORPHAN, TableReader, int32, principal_type
 from metastore.importing.sources.objects import (
     Batch,
     MasterKey,
@@ -270,7 +270,7 @@ class TransactionReader:
             return None
         first, first_time = oldest[0] if oldest else (None, None)
         last = max([sequence, *(number for number, _ in newest)])
-        return LogState(last, first, first_time, sequence)
+        return LogState(last, first, None if first_time is None else int32(first_time), sequence)
 
     def events(self, after: int, limit: int) -> list[NotificationEvent]:
         """Returns the next events."""
@@ -288,7 +288,7 @@ class TransactionReader:
         return [
             NotificationEvent(
                 eventId=number,
-                eventTime=time,
+                eventTime=int32(time),
                 eventType=kind,
                 catName=catalog_name,
                 dbName=database,

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from metastore.domain.names import DatabaseName, TableName
+from metastore.errors import UnavailableError
 from metastore.importing.sources.connections import SourceConnection
 from metastore.importing.sources.database_access import AccessReader, TransactionReader
 from metastore.importing.sources.database_objects import ObjectReader
@@ -15,6 +16,7 @@ from metastore.importing.sources.database_statistics import StatisticsReader
 from metastore.importing.sources.database_survey import survey
 from metastore.importing.sources.database_tables import TableReader
 from metastore.importing.sources.objects import Batch, Selection, SourcePartition, SourceStatistics, Stage
+from metastore.importing.sources.replies import check_objects
 from metastore.importing.sources.shapes import ShapeReader
 from metastore.importing.sources.source import LogState, Survey, event_batches
 from metastore.importing.sources.texts import nul_findings
@@ -23,6 +25,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Database, NotificationEvent, Ta
 
 Reader = Callable[[str, Selection], Iterator[Batch]]
 _EVENTS: Final = 100  # of one batch: a message contains whole objects and may have megabytes
+_SHOWN: Final = 200  # characters of the error about a row
 _DONE: Final = "all"
 """The cursor of a stage that is one batch."""
 
@@ -90,38 +93,47 @@ class DatabaseSource:
             yield
 
     def survey(self) -> Survey:
-        return survey(self.connection)
+        with self._converting("the tables"):
+            return survey(self.connection)
 
     def log(self) -> LogState | None:
-        return self._transactions.log()
+        with self._converting("the notification log"):
+            return self._transactions.log()
 
     @property
     def repeats_event_ids(self) -> bool:
         return not self.connection.schema.has("DBS", "CTLG_NAME")  # since 3.0, the sequence is locked
 
     def events(self, after: int, limit: int) -> list[NotificationEvent]:
-        return self._transactions.events(after, limit)
+        with self._converting("the notification log"):
+            return self._transactions.events(after, limit)
 
     def open_transactions(self) -> list[int] | None:
-        return self._transactions.open_transactions()
+        with self._converting(Stage.TRANSACTIONS.value):
+            return self._transactions.open_transactions()
 
     def read(self, stage: Stage, after: str, selection: Selection) -> Iterator[Batch]:
-        for batch in self._readers[stage](after, selection):
-            batch.findings += nul_findings(self.connection.replaced)
-            yield batch
+        with self._converting(stage.value):
+            for batch in self._readers[stage](after, selection):
+                check_objects(self.address, stage.value, batch.objects)
+                batch.findings += nul_findings(self.connection.replaced)
+                yield batch
 
     def database(self, name: DatabaseName) -> Database | None:
-        batches = self._tables.databases(Selection(frozenset([name])))
-        return next((one for batch in batches for one in batch.objects), None)
+        with self._converting(Stage.DATABASES.value):
+            batches = self._tables.databases(Selection(frozenset([name])))
+            return next((one for batch in batches for one in batch.objects), None)
 
     def table(self, name: TableName) -> Table | None:
-        return self._tables.named([name]).get(name)
+        return self.tables([name]).get(name)
 
     def tables(self, names: Sequence[TableName]) -> dict[TableName, Table]:
-        return self._tables.named(names)
+        with self._converting(Stage.TABLES.value):
+            return self._tables.named(names)
 
     def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
-        yield from self._partitions.of_table(name, names)
+        with self._converting(f"partitions of {name}"):
+            yield from self._partitions.of_table(name, names)
 
     def table_names(self, database: DatabaseName) -> list[str]:
         return self._tables.names(database)
@@ -132,10 +144,23 @@ class DatabaseSource:
     def statistics(
         self, name: TableName, partitions: Sequence[str] | None = None, *, own: bool = True
     ) -> Iterator[SourceStatistics]:
-        yield from self._statistics.of(name, partitions, own=own)
+        with self._converting(f"statistics of {name}"):
+            yield from self._statistics.of(name, partitions, own=own)
 
     def totals(self, selection: Selection) -> dict[TableName, Totals]:
-        return self._partitions.totals(selection)
+        with self._converting(Stage.PARTITIONS.value):
+            return self._partitions.totals(selection)
+
+    @contextmanager
+    def _converting(self, what: str) -> Iterator[None]:
+        """Raises UnavailableError for a row with values that Hive does not write: null, too large, of another type."""
+        try:
+            yield
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise UnavailableError(
+                f"{self.address}: a row of {what} is not as Hive writes it ({type(error).__name__}: "
+                f"{str(error).partition(chr(10))[0][:_SHOWN]}). Correct or delete it"
+            ) from error
 
     def close(self) -> None:
         self.connection.close()

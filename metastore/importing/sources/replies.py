@@ -1,4 +1,5 @@
-"""Checks replies of a source: Thrift omits a field that has no value, or a value of another type."""
+"""Checks what a source returns: Thrift omits a field that has no value, or a value of another type, and columns of a
+database may be null."""
 
 from __future__ import annotations
 
@@ -68,6 +69,15 @@ def check_descriptor(address: str, of: str, sd: hive.StorageDescriptor) -> None:
         raise _error(address, of, f"sd.{path}")
 
 
+def check_objects(address: str, kind: str, objects: Iterable[Any]) -> None:
+    """Raises InvalidReplyError if an object that was read from a database lacks a field."""
+    for one in objects:
+        if path := _missing(one):
+            raise InvalidReplyError(
+                f"{address}: a row of {kind} has no valid {path}. Correct or delete it: {one!r:.200}"
+            )
+
+
 def _error(address: str, what: str, path: str) -> InvalidReplyError:
     return InvalidReplyError(
         f"{address}: the reply to {what} has no valid {path}. Correct this object of the source, or import from the "
@@ -78,6 +88,8 @@ def _error(address: str, what: str, path: str) -> InvalidReplyError:
 def _missing(value: Any) -> str:
     """Returns the path of a needed field without a value; empty if there is none."""
     if isinstance(value, list):
+        if None in value:
+            return str(value.index(None))
         children: Iterable[tuple[Any, Any]] = enumerate(value) if value and not isinstance(value[0], str) else ()
     elif isinstance(value, dict):
         children = value.items() if not isinstance(next(iter(value.values()), ""), str) else ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +13,7 @@ from sqlalchemy.engine import make_url
 from metastore.domain.names import DatabaseName
 from metastore.errors import UnavailableError
 from metastore.importing.sources.connections import SourceConnection
-from metastore.importing.sources.objects import Selection
+from metastore.importing.sources.objects import Batch, Selection, Stage
 from metastore.importing.sources.opening import open_source
 from metastore.storage.importing.imports import COPIED
 from tests.fixtures.hive_schema import VERSIONS, HiveDatabase, hive_database
@@ -148,3 +149,29 @@ def test_a_source_without_a_column_cannot_be_read(hive: HiveDatabase, database_u
     hive.execute('ALTER TABLE "SDS" DROP COLUMN "CD_ID"')
     with pytest.raises(UnavailableError, match=r"cannot be read: column s\.CD_ID does not exist$"):
         copy(hive.url, database_url)
+
+
+BROKEN_ROWS = [
+    (Stage.CONSTRAINTS, '"KEY_CONSTRAINTS" SET "CONSTRAINT_TYPE" = 77', "is not as Hive writes it"),
+    (Stage.TABLE_STATISTICS, '"TAB_COL_STATS" SET "LONG_LOW_VALUE" = 1, "LAST_ANALYZED" = NULL', None),
+    (Stage.FUNCTIONS, '"FUNCS" SET "FUNC_NAME" = NULL', "is not as Hive writes it"),
+    (Stage.PRIVILEGES, '"TBL_PRIVS" SET "PRINCIPAL_NAME" = NULL', "has no valid principalName"),
+    (Stage.EVENTS, '"NOTIFICATION_LOG" SET "EVENT_TYPE" = NULL', "has no valid eventType"),
+]
+
+
+def test_a_row_that_hive_does_not_write_is_an_error_that_names_it(hive: HiveDatabase) -> None:
+    def read(stage: Stage) -> list[Batch]:
+        return list(source.read(stage, "", Selection()))
+
+    for _, change, _ in BROKEN_ROWS:
+        for table, column in re.findall(r'^"(\w+)" SET .*"(\w+)" = NULL', change):
+            hive.execute(f'ALTER TABLE "{table}" ALTER COLUMN "{column}" DROP NOT NULL')
+        hive.execute(f"UPDATE {change}")
+    with closing(open_source(hive.url)) as source:
+        for stage, _, text in BROKEN_ROWS:
+            if text is None:
+                assert read(stage)
+                continue
+            with pytest.raises(UnavailableError, match=f"a row of {stage.value} {text}"):
+                read(stage)
