@@ -365,15 +365,15 @@ def dropped_objects(database: DatabaseName) -> Requirements:
 
 def undropped(table: TableName, new_name: str | None) -> Requirements:
     """CREATE on the catalog for a database; INSERT on a table whose partitions are restored; CREATE on its database for
-    the table itself, and for a new name.
+    the table itself. A table that gets a new name leaves the present table of its old name as it is.
     """
     if not table.name:
         yield RequiredPrivilege(CatalogName(table.catalog), (Right.CREATE,))
-        return
-    yield RequiredPrivilege(table, (Right.INSERT,), if_missing=(Right.CREATE,))
-    if new_name:
+    elif new_name:
         yield RequiredPrivilege(table.parent, (Right.CREATE,))
         yield Renaming(table, table.parent.table(fold(new_name)))
+    else:
+        yield RequiredPrivilege(table, (Right.INSERT,), if_missing=(Right.CREATE,))
 
 
 # Dependent tables

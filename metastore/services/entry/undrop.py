@@ -117,6 +117,8 @@ class UndropService(FileService):
     def undrop(self, target: UndropTarget) -> Undropped:
         """Undoes the newest drop of this name: all that one call dropped, truncated or overwrote.
 
+        A drop of a later table of this name, which the caller may not undo, does not count.
+
         With authorization, only the user who dropped it, the owners at that time, and administrators may undo a drop.
 
         Raises:
@@ -323,7 +325,8 @@ class UndropService(FileService):
 
 
 def _choose(work: UnitOfWork, target: UndropTarget, live: StoredTable | None, may_undo: Callable[[Drop], bool]) -> Drop:
-    """Returns the drop to undo: the newest, or the one with the number. `live`: the table of that name, if it exists.
+    """Returns the drop to undo: the newest that the caller may undo, or the one with the number. `live`: the table of
+    that name, if it exists.
 
     The caller must check whether it `may_undo` the drop. Errors reveal nothing about other drops.
 
@@ -344,7 +347,8 @@ def _choose(work: UnitOfWork, target: UndropTarget, live: StoredTable | None, ma
         candidates = [drop for drop in candidates if drop.id == target.number]
     if not candidates:
         raise _nothing(target)
-    drop = candidates[0]
+    # Another user may have dropped a later table of the name.
+    drop = next((each for each in candidates if each.kind not in (DATABASE, TABLE) or may_undo(each)), candidates[0])
     if drop.kind == TABLE and drop.name != name.name and may_undo(drop):
         other = f"{drop.database}.{drop.name}"
         raise InvalidOperationError(f"{name} was dropped with {other}: undrop that table", others=[other])

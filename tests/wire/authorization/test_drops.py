@@ -76,6 +76,25 @@ def test_only_the_dropping_user_and_the_owner_may_undrop(client_of: Clients) -> 
     assert "Exception" not in told(lambda: client_of("alice").undrop(UndropRequest(shared, "t0", partition="ds=1")))
 
 
+def test_a_later_table_of_the_name_does_not_keep_the_owner_from_an_undrop(client_of: Clients) -> None:
+    root, shared = client_of(ADMIN), unique("shared")
+    root.create_database(Database(name=shared, ownerName="zowner"))
+    for user in ("alice", "bob"):
+        grant(root, on_database(shared), "CREATE", user)
+    alice, bob = client_of("alice"), client_of("bob")
+    for name in ("taken", "dropped"):
+        alice.create_table(table(shared, name, parameters={"of": "alice"}))
+        alice.drop_table(shared, name, True)
+        bob.create_table(table(shared, name))
+    bob.drop_table(shared, "dropped", True)
+    alice.undrop(UndropRequest(shared, "taken", newName="other"))
+    alice.undrop(UndropRequest(shared, "dropped"))
+    for name in ("other", "dropped"):
+        assert alice.get_table(shared, name).parameters["of"] == "alice"
+    assert "can be undropped" in told(lambda: alice.undrop(UndropRequest(shared, "dropped", newName="stolen")))
+    assert "Exception" not in told(lambda: bob.undrop(UndropRequest(shared, "dropped", newName="mine")))
+
+
 def test_the_owner_restores_a_dropped_database(client_of: Clients) -> None:
     root, shared = client_of(ADMIN), unique("shared")
     for user in ("bob", "zowner"):

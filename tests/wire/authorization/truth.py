@@ -113,7 +113,7 @@ TRUTH: Final[dict[str, str]] = {
         create_table_req translate_table_dryrun create_dependent_table add_index""",
     "owns the database": "alter_database alter_database_req",
     "grants on the table": "grant_privileges revoke_privileges grant_revoke_privileges get_privilege_set",
-    "owns or stewards the database": "dropped undrop drop_database drop_database_req alter_function drop_function",
+    "owns or stewards the database": "dropped drop_database drop_database_req alter_function drop_function",
     "data": """create_catalog alter_catalog drop_catalog create_database create_database_req create_type drop_type
         abort_Compactions find_next_compact find_next_compact2 update_compactor_state mark_cleaned
         mark_compacted mark_failed mark_refused set_hadoop_jobid""",
@@ -124,4 +124,5 @@ TRUTH: Final[dict[str, str]] = {
         remove_master_key get_master_keys cm_recycle seed_txn_id seed_write_id repl_tbl_writeid_state
         add_runtime_stats get_runtime_stats""",
 }
-TRUTH["CREATE on the database"] = "create_function"
+# The generated request of `undrop` has a new name. The service checks who dropped the table, and its owners.
+TRUTH["CREATE on the database"] = "create_function undrop"
