@@ -27,7 +27,14 @@ from metastore.handlers.arguments import (
     required_table_name,
     table_name,
 )
-from metastore.operations.answer_filters import filtered_table_names, table_infos, table_names, tables, tables_field
+from metastore.operations.answer_filters import (
+    filtered_table_names,
+    named_tables,
+    table_infos,
+    table_names,
+    tables,
+    tables_field,
+)
 from metastore.operations.assignments import add_table_names, set_table_owner
 from metastore.operations.audit_details import parameters
 from metastore.operations.fields import DatabaseFields, TableFields
@@ -129,7 +136,7 @@ class TableHandlers:
     def get_table_req(self, request: GetTableRequest) -> GetTableResult:
         return GetTableResult(table=self._tables.get(table_name(request.dbName, request.tblName, request.catName)))
 
-    @operation(_DATABASE, answer_filter=tables)
+    @operation(_DATABASE, answer_filter=from_fields(named_tables, TARGET, "tbl_names"))
     def get_table_objects_by_name(self, database: str, names: list[str]) -> list[Table]:
         # Hive's generated result has no exceptions for this method: its clients get a TApplicationException.
         # An unknown database has no tables: PyIceberg's list of tables depends on it.
@@ -142,7 +149,7 @@ class TableHandlers:
         DatabaseFields("req.dbName", "req.catName"),
         visible,
         assignments=from_fields(add_table_names, "req.projectionSpec"),
-        answer_filter=tables_field,
+        answer_filter=from_fields(tables_field, TARGET, "req.tblNames"),
     )
     def get_table_objects_by_name_req(self, request: GetTablesRequest) -> GetTablesResult:
         database = database_name(request.dbName, request.catName)

@@ -127,9 +127,18 @@ def tables(authorizer: Authorizer, answer: Iterable[Table | TableMeta]) -> list[
     return _visible(authorizer, _decoded(answer), _table)
 
 
-def tables_field(authorizer: Authorizer, answer: GetTablesResult) -> GetTablesResult:
+def named_tables(
+    authorizer: Authorizer, answer: Iterable[Table], database: DatabaseName, names: Iterable[str] | None
+) -> list[Table]:
+    """Keeps visible tables among those with these names."""
+    return _visible(authorizer, _decoded(answer), _table, [database.table(fold(name)) for name in names or ()])
+
+
+def tables_field(
+    authorizer: Authorizer, answer: GetTablesResult, database: DatabaseName, names: Iterable[str] | None
+) -> GetTablesResult:
     """Keeps visible tables."""
-    answer.tables = _visible(authorizer, _decoded(answer.tables), _table)
+    answer.tables = named_tables(authorizer, answer.tables, database, names)
     return answer
 
 
@@ -141,7 +150,7 @@ def table_infos(authorizer: Authorizer, answer: list[ExtendedTableInfo], databas
 def table_names(authorizer: Authorizer, answer: list[str], database: DatabaseName) -> list[str]:
     """Keeps the visible tables of a database, or of several (TableNameList)."""
     names = answer.tables if isinstance(answer, TableNameList) else [database.table(name) for name in answer]
-    visible = authorizer.visible_tables(names)
+    visible = authorizer.visible_tables(names, [database])
     return [text for text, name in zip(answer, names, strict=True) if name in visible]
 
 
@@ -206,9 +215,14 @@ def _visible_edges(edges: Iterable[Edge], catalog: str, visible: Container[Table
     return kept
 
 
-def _visible(authorizer: Authorizer, items: Iterable[Item], table_of: Callable[[Item], TableName]) -> list[Item]:
+def _visible(
+    authorizer: Authorizer,
+    items: Iterable[Item],
+    table_of: Callable[[Item], TableName],
+    asked: Iterable[TableName] = (),
+) -> list[Item]:
     named = [(item, table_of(item)) for item in items]
-    visible = authorizer.visible_tables(name for _, name in named)
+    visible = authorizer.visible_tables((name for _, name in named), asked)
     return [item for item, name in named if name in visible]
 
 

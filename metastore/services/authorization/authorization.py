@@ -165,11 +165,17 @@ class Authorization:
             cached = self._cache.reloaded(work)
         raise unsettled()
 
-    def visible_tables(self, names: Iterable[TableName]) -> set[TableName]:
+    def visible_tables(
+        self, names: Iterable[TableName], asked: Iterable[TableName | DatabaseName] = ()
+    ) -> set[TableName]:
         """Returns the tables that the caller may see. For callers who see everything, that is all of the names, whether
         or not the tables exist.
+
+        `asked`: the objects that the call names. A policy engine is asked about them even if they do not exist, so that
+        hidden ones cost the same.
         """
         unique = set(names)
+        also = list(asked)
 
         def visible(work: UnitOfWork) -> set[TableName]:
             grants = self.current(work)
@@ -177,8 +183,10 @@ class Authorization:
                 return unique
             if not (grants.rules or grants.by_policy):
                 return set(work.access.seen_tables(unique, grants))
-            found = self._found(work, grants, unique)
-            return {name for name, table in found.items() if table.table_id is not None and sees(grants, table)}
+            wanted: list[TableName | DatabaseName] = [*unique, *(also if grants.by_policy else ())]
+            found = self._found(work, grants, wanted)
+            tables = {name: table for name in unique if (table := found.get(name)) and table.table_id is not None}
+            return {name for name, table in tables.items() if sees(grants, table)}
 
         return self._read(visible)
 

@@ -158,7 +158,7 @@ class TableService(ChangingService):
             names = work.tables.names(database)
             edges = work.dependencies.between(database)
         if self._rights:
-            visible = {name.name for name in self._rights.visible_tables(map(database.table, names))}
+            visible = {name.name for name in self._rights.visible_tables(map(database.table, names), [database])}
             owns = bool(self._rights.owned([database]))
             edges = [
                 (base, dependent) for base, dependent in edges if (owns if dependent is None else dependent in visible)

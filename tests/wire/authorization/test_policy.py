@@ -182,7 +182,7 @@ def test_grants_have_no_effect(application: Application) -> None:
 def test_decisions_are_cached_and_requested_in_batches(application: Application, policy: Policy) -> None:
     bob = Client(application, "bob", ["analysts"])
     visible(bob)
-    assert max(len(asked["resources"]) for asked in policy.asked) == 3
+    assert max(len(asked["resources"]) for asked in policy.asked) == 4  # the tables and their database
     bob.get_table("sales", "public_orders")
     count = len(policy.asked)
     with counted(application) as statements:
@@ -318,6 +318,26 @@ def test_settings_that_cannot_work_prevent_the_start(
     settings = Settings(warehouse=str(tmp_path), database_url=database_url, authorization="opa", **values)
     with pytest.raises(ConfigurationError, match="opa_"):
         make_application(settings, database_url)
+
+
+@pytest.mark.parametrize(
+    ("method", "hidden", "missing"),
+    [
+        ("get_all_tables", ["sales"], ["nowhere"]),
+        ("get_tables", ["sales", "*"], ["nowhere", "*"]),
+        ("get_table_objects_by_name", ["sales", ["private"]], ["sales", ["none"]]),
+    ],
+)
+def test_lists_of_hidden_objects_cost_as_much_as_of_missing_ones(
+    application: Application, policy: Policy, method: str, hidden: list[Any], missing: list[Any]
+) -> None:
+    costs = []
+    for number, arguments in enumerate((hidden, missing) * 2):
+        stranger, before = Client(application, f"stranger{number}"), len(policy.asked)
+        with counted(application) as statements:
+            assert getattr(stranger, method)(*arguments) == []
+        costs.append((len(statements), len(policy.asked) - before))
+    assert costs[2] == costs[3]  # the first calls fill caches
 
 
 def test_a_cascading_drop_drops_no_table_that_the_engine_was_not_asked_about(
