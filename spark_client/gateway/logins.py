@@ -15,7 +15,7 @@ from metastore.client.errors import AuthenticationError, MetastoreRefusedError, 
 from metastore.domain.delegation_tokens import parse_token, token_text
 from thrift_idl.gen.hive_metastore.ttypes import MetaException
 
-_JWT: Final = re.compile(r"[\w-]+\.[\w-]+\.[\w-]*")
+_JWT: Final = re.compile(r"ey[\w-]*\.[\w-]+\.[\w-]*")  # the beginning of a JSON object in base64
 _BEARER: Final = re.compile(r"bearer +(\S.*)", re.IGNORECASE)
 _TIMEOUT: Final = 20.0  # seconds
 

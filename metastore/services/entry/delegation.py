@@ -10,10 +10,11 @@ from typing import Final
 from metastore.context import Caller, caller
 from metastore.domain.delegation_tokens import Identifier, parse_token, token_text
 from metastore.errors import InvalidInputError, InvalidOperationError, NotFoundError
-from metastore.identity import KERBEROS, TOKEN, AuthenticationFailedError, Identity
+from metastore.identity import KERBEROS, TOKEN, AuthenticationFailedError, Identity, is_name
 from metastore.services.rules.lookup import required
 from metastore.storage.unit_of_work import Store
 
+_MAX_IDENTIFIER: Final = 2000  # bytes: it is indexed
 _PASSWORD: Final = 20  # bytes: the length of the HMAC-SHA1 that Hadoop uses
 
 MayAct = Callable[[str, str, str], bool]
@@ -48,12 +49,13 @@ class DelegationService:
     def issue(self, owner: str | None, renewer: str | None) -> str:
         """Issues a token of the owner, as text. If another user impersonates the owner, the token names both.
 
-        Raises InvalidOperationError if the caller may not have it, or the owner has too many.
+        Raises InvalidOperationError if the caller may not have it, or the owner has too many; InvalidInputError for
+        names that are too long.
         """
         current = _by_kerberos()
         user = current.real_user or current.user or ""
         owner = owner or current.user or ""
-        if owner != user and not self._may_act(user, owner, current.peer):
+        if owner != user and not (is_name(owner) and self._may_act(user, owner, current.peer)):
             raise InvalidOperationError(f"User: {user} is not allowed to impersonate {owner}")
         with self._store.transaction() as work:
             work.issued_tokens.delete_expired()
@@ -68,6 +70,8 @@ class DelegationService:
             )
             real_user = "" if owner == user else user
             identifier = Identifier(owner, renewer or "", real_user, now, latest, sequence).encoded()
+            if len(identifier) > _MAX_IDENTIFIER:
+                raise InvalidInputError("The names of the owner and the renewer are too long for a delegation token")
             password = self._derived(identifier) or secrets.token_bytes(_PASSWORD)
             secret = b"" if self._key else self._secret_of(identifier, password)
             names, times = (owner, renewer or "", real_user), (now, expires, latest)

@@ -12,7 +12,7 @@ import pytest
 
 from metastore.context import Caller, caller
 from metastore.domain.delegation_tokens import parse_token
-from metastore.errors import ConfigurationError, InvalidOperationError
+from metastore.errors import ConfigurationError, InvalidInputError, InvalidOperationError
 from metastore.identity import KERBEROS, AuthenticationFailedError
 from metastore.security.digest_md5 import secret_of
 from metastore.security.token_key import read_token_key
@@ -48,6 +48,7 @@ class Store:
         ("alice", "trino", "trino", ("trino", "r", "")),
         ("alice", None, "bob", None),
         ("alice", "trino", "bob", None),
+        ("trino", None, "alice\n", None),
     ],
 )
 def test_a_token_names_its_owner(user: str, real_user: str | None, owner: str | None, names: Any) -> None:
@@ -55,7 +56,7 @@ def test_a_token_names_its_owner(user: str, real_user: str | None, owner: str | 
     tokens = DelegationService(
         store,
         lambda _identifier, _password: b"",
-        lambda real, wanted, _peer: (real, wanted) == ("trino", "alice"),
+        lambda real, wanted, _peer: (real, wanted.strip()) == ("trino", "alice"),
         renew_interval=1,
         max_lifetime=2,
         per_owner=1,
@@ -65,11 +66,22 @@ def test_a_token_names_its_owner(user: str, real_user: str | None, owner: str | 
         if names:
             tokens.issue(owner, "r")
         else:
-            with pytest.raises(InvalidOperationError, match="is not allowed to impersonate bob"):
+            with pytest.raises(InvalidOperationError, match=f"is not allowed to impersonate {owner}"):
                 tokens.issue(owner, "r")
     finally:
         caller.reset(token)
     assert store.names == ([names] if names else [])
+
+
+def test_a_token_has_no_long_names() -> None:
+    stored: list[bytes] = []
+    token = caller.set(Caller("h:1", "alice", authentication=KERBEROS))
+    try:
+        with pytest.raises(InvalidInputError, match="too long"):
+            service(stored, None).issue("alice", "r" * 2000)
+    finally:
+        caller.reset(token)
+    assert not stored
 
 
 def service(stored: list[bytes], key: bytes | None) -> DelegationService:
