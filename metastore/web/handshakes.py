@@ -7,11 +7,14 @@ import ssl
 from collections.abc import Callable
 from typing import cast
 
+from metastore.client_network import network_of
+from metastore.web.bound import one_to_close
+
 MakeProtocol = Callable[[], asyncio.Protocol]
 
 
 class Handshakes:
-    """The handshakes in progress. If there are more than `most`, the oldest connection is closed.
+    """The handshakes in progress. If there are more than `most`, one is closed (`one_to_close`).
 
     A healthy client needs milliseconds, and a waiting client must not keep others out.
     """
@@ -20,7 +23,7 @@ class Handshakes:
         self._tls = tls
         self._most = most
         self._seconds = seconds
-        self._pending: dict[asyncio.Transport, None] = {}  # the oldest first
+        self._pending: dict[asyncio.Transport, str] = {}  # with the client's network; the oldest first
         self._tasks: set[asyncio.Task[None]] = set()
 
     def protocol(self, make: MakeProtocol) -> asyncio.Protocol:
@@ -30,11 +33,11 @@ class Handshakes:
     def begin(self, transport: asyncio.Transport, handshaking: _Handshaking) -> None:
         """Begins the handshake of an accepted connection."""
         transport.pause_reading()
-        self._pending[transport] = None
+        self._pending[transport] = network_of((transport.get_extra_info("peername") or ("",))[0])
         if len(self._pending) > self._most:
-            oldest = next(iter(self._pending))
-            del self._pending[oldest]  # at once: its handshake fails later
-            oldest.abort()
+            closed = one_to_close(self._pending)
+            del self._pending[closed]  # at once: its handshake fails later
+            closed.abort()
         task = asyncio.get_running_loop().create_task(self._shake(transport, handshaking))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

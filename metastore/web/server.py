@@ -16,6 +16,8 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from metastore.client_network import network_of
+from metastore.web.bound import one_to_close
 from metastore.web.handshakes import Handshakes, MakeProtocol
 
 _MAX_CONNECTIONS: Final = 64
@@ -27,8 +29,8 @@ _LOG_LEVEL: Final = logging.ERROR  # of uvicorn: its warnings are about malforme
 class _BoundedProtocol(H11Protocol):
     """Bounds the number and the lifetime of connections, which uvicorn does not.
 
-    uvicorn's `limit_concurrency` would answer 503 to all clients while 64 of them are stuck. Here, the oldest
-    connection is closed instead: a healthy one ends within milliseconds.
+    uvicorn's `limit_concurrency` would answer 503 to all clients while 64 of them are stuck. Here, one connection is
+    closed instead (`one_to_close`): a healthy one ends within milliseconds.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in the base class
@@ -36,10 +38,11 @@ class _BoundedProtocol(H11Protocol):
         self.opened_at = self.loop.time()
         self._deadline = self.loop.call_later(_MAX_SECONDS, transport.abort)
         if len(self.connections) > _MAX_CONNECTIONS:
-            bounded = (each for each in self.connections if isinstance(each, _BoundedProtocol))
-            oldest = min(bounded, key=lambda each: each.opened_at)
-            self.connections.discard(oldest)  # at once: `connection_lost` follows after other connections were accepted
-            oldest.transport.abort()
+            bounded = [each for each in self.connections if isinstance(each, _BoundedProtocol)]
+            bounded.sort(key=lambda each: each.opened_at)
+            closed = one_to_close({each: network_of(each.client[0] if each.client else "") for each in bounded})
+            self.connections.discard(closed)  # at once: `connection_lost` follows after other connections were accepted
+            closed.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._deadline.cancel()

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 import trustme
 
+from metastore.web.bound import one_to_close
 from metastore.web.handshakes import Handshakes
 
 FOREVER = 3600.0  # seconds
@@ -71,6 +72,25 @@ def test_the_oldest_of_too_many_handshakes_is_closed(contexts: tuple[ssl.SSLCont
             await newest[1].start_tls(contexts[1], server_hostname="localhost")
             assert await echoed(newest) == b"hello"
             for _, writer in silent:
+                writer.transport.abort()
+
+    asyncio.run(run())
+
+
+def test_a_flood_closes_no_connection_of_another_client() -> None:
+    assert one_to_close({1: "192.0.2.1", 2: "192.0.2.2", 3: "192.0.2.2", 4: "192.0.2.1", 5: "192.0.2.2"}) == 2
+
+
+def test_a_flood_of_handshakes_closes_no_other_client(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    async def run() -> None:
+        async with listening(Handshakes(contexts[0], 2, FOREVER)) as port:
+            other = await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0))
+            flood = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+            assert await is_closed(flood[0][0])
+            assert await is_closed(flood[1][0])
+            await other[1].start_tls(contexts[1], server_hostname="localhost")
+            assert await echoed(other) == b"hello"
+            for _, writer in flood:
                 writer.transport.abort()
 
     asyncio.run(run())
