@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 import zlib
 from collections.abc import Mapping
@@ -14,6 +13,8 @@ from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
 
 GZIP: Final = "gzip(json-2.0)"
 """The default of Hive 4: Base64 of the compressed JSON text of `json-0.2` (Hive's GzipJSONMessageEncoder)."""
+_WITH_HEADER: Final = 31  # zlib's `wbits` for gzip
+_LARGEST: Final = 2**28  # bytes of a decompressed message; larger ones are unreadable
 _PLAIN: Final = (None, "", "json-0.2")
 
 
@@ -24,18 +25,19 @@ def json_message(event: NotificationEvent) -> str | None:
     if event.messageFormat != GZIP:
         return None
     try:
-        text = gzip.decompress(base64.b64decode(event.message or "", validate=True)).decode()
+        unpacking = zlib.decompressobj(_WITH_HEADER)
+        text = unpacking.decompress(base64.b64decode(event.message or "", validate=True), _LARGEST).decode()
         json.loads(text)
-    except (ValueError, OSError, EOFError, zlib.error):
+    except (ValueError, RecursionError, zlib.error):
         return None
-    return text
+    return text if unpacking.eof else None
 
 
 def message_of(event: NotificationEvent) -> Mapping[str, Any] | None:
     """Decodes the message of an event. Returns None for an unreadable message."""
     try:
         document = json.loads(json_message(event) or "")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return document if isinstance(document, dict) else None
 
@@ -44,14 +46,15 @@ def struct_of(message: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]
     """Returns a struct of a message: a text in Thrift's JSON protocol, with the numbers of fields as keys."""
     try:
         document = json.loads((message or {})[name])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         return None
     return document if isinstance(document, dict) else None
 
 
 def name_of(table: Mapping[str, Any], catalog: str) -> TableName | None:
     """Returns the name of a table that `struct_of` returned; None if it has none."""
-    name, database = (str(table.get(number, {}).get("str", "")).lower() for number in ("1", "2"))
+    fields = (table.get(number) for number in ("1", "2"))
+    name, database = (str(one.get("str", "")).lower() if isinstance(one, dict) else "" for one in fields)
     return TableName(catalog, database, name) if name and database else None
 
 

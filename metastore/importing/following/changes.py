@@ -76,8 +76,13 @@ class Changes:
 
     def add(self, event: NotificationEvent) -> None:
         """Adds the changes of one event. An unreadable event counts as a change of the whole object that it names."""
+        try:
+            self._add(event, message_of(event))
+        except (AttributeError, TypeError, ValueError, LookupError):  # a message of another form
+            self._add(event, None)
+
+    def _add(self, event: NotificationEvent, message: Mapping[str, Any] | None) -> None:
         kind, table = str(event.eventType), _table(event)
-        message = message_of(event)
         if kind in _OF_DATABASE or kind == "DROP_DATABASE":
             name = DatabaseName(fold(event.catName) or DEFAULT_CATALOG, fold(event.dbName) or "")
             self.databases.add(name)

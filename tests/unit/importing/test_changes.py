@@ -8,10 +8,13 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.encoding.json import encode_json
 from metastore.importing.following.changes import OWN, Changes, changes_of, partition_names
+from metastore.importing.messages import is_renamed
 from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, NotificationEvent
 
@@ -117,3 +120,39 @@ def test_statistics_of_partitions_leave_those_of_the_table() -> None:
         changes = changes_of([event("ADD_PARTITION", {"partitions": [{"x": "1"}]}), event(kind, {field: ["2"]})])
         assert changes.statistics == {T: {(("x", "1"),), ("2",)}}
     assert changes_of([event("UPDATE_PART_COL_STAT_EVENT_BATCH", {})]).statistics == {T: None}
+
+
+_KINDS = ("ALTER_TABLE", "ADD_PARTITION", "ALTER_PARTITION", "INSERT", "UPDATE_PART_COL_STAT_EVENT", "CREATE_TABLE")
+_FIELDS = (
+    "tableObjBeforeJson",
+    "partitions",
+    "keyValues",
+    "ptnObjJson",
+    "partitionObjAfterJson",
+    "partVals",
+    "1",
+    "lst",
+)
+_ODD = st.recursive(
+    st.none() | st.integers() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_FIELDS), inner | inner.map(json.dumps))
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=50)
+@given(st.sampled_from(_KINDS), _ODD)
+def test_a_message_of_any_form_is_a_change_of_its_table(kind: str, message: Any) -> None:
+    text = json.dumps(message)
+    changes = changes_of([event(kind, text)])
+    is_renamed(event(kind, text))
+    assert changes.names == {T}
+    for partitions in (changes.partitions[T], changes.statistics.get(T)) if T in changes.partitions else ():
+        partition_names(["ds"], partitions or ())
+
+
+def test_a_message_that_is_nested_too_deep_is_unreadable() -> None:
+    changes = changes_of([event("ALTER_TABLE", '{"tableObjBeforeJson": ' + "[" * 100_000)])
+    assert (changes.tables, changes.partitions) == ({T}, {T: None})

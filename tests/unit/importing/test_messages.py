@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from metastore.importing import messages
 from metastore.importing.messages import GZIP, is_renamed, json_message
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent
 
@@ -31,6 +32,7 @@ def packed(data: bytes) -> str:
         (GZIP, "aGVsbG8=", None),
         (GZIP, packed(TEXT.encode())[:-12], None),
         (GZIP, None, None),
+        (GZIP, packed(b"[" * 100_000), None),
         ("protobuf", TEXT, None),
     ],
 )
@@ -51,3 +53,11 @@ def test_renames_are_found_in_messages(kind: str, old: str, renamed: bool) -> No
     before = json.dumps({"1": {"str": old}, "2": {"str": "D"}}) if old else "damaged"
     text = json.dumps({"tableObjBeforeJson": before})
     assert is_renamed(NotificationEvent(1, 1, kind, dbName="d", tableName="T", message=text)) is renamed
+
+
+def test_a_message_that_grows_too_large_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messages, "_LARGEST", 100)
+    sizes = {
+        size: json_message(NotificationEvent(message=packed(b"1" * size), messageFormat=GZIP)) for size in (99, 101)
+    }
+    assert sizes == {99: "1" * 99, 101: None}
