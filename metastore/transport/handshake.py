@@ -70,6 +70,14 @@ class Handshake:
         return self.identity is not None or (self.finished and self.refusal is None)
 
     @property
+    def must_verify_again(self) -> bool:
+        """Whether files of certificates have changed since the client's was verified: it may be revoked now."""
+        certificate, identity = self._listener.certificate, self.identity
+        if not (self._tls and certificate and identity and identity.method == CERTIFICATE):
+            return False
+        return self._tls.socket.context is not certificate.context(self._listener.client_certificates)
+
+    @property
     def buffered(self) -> int:
         """Bytes of an incomplete SASL frame. OpenSSL's buffer, at most one record, is not counted."""
         return self._sasl.buffered if self._sasl else 0

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from metastore.transport.connection import Connection
 from metastore.transport.listener import Authenticator
 from metastore.transport.worker_pool import WorkerPool
 
@@ -49,9 +50,16 @@ class SessionReview:
         reasons = self._authenticator.ended([identity for _, identity in sessions])
         noticed = {}
         for (connection, _), ended in zip(sessions, reasons, strict=True):
-            too_old = self._max_age and now - connection.opened > self._max_age
-            reason = ended or (f"it is older than {self._max_age:g} s (METASTORE_SESSION_MAX_AGE)" if too_old else "")
+            reason = ended or self._reason(connection, now)
             if reason:
                 since = noticed[id(connection)] = self._noticed.get(id(connection), now)
                 self._pool.end_session(connection, reason, cut=now - since >= _GRACE)
         self._noticed = noticed
+
+    def _reason(self, connection: Connection, now: float) -> str:
+        """Returns the reason why a connection with a valid credential has to end, or an empty text."""
+        if self._max_age and now - connection.opened > self._max_age:
+            return f"it is older than {self._max_age:g} s (METASTORE_SESSION_MAX_AGE)"
+        if connection.handshake.must_verify_again:
+            return "the files of certificates have changed, so the client's must be verified again"
+        return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +15,7 @@ from tests.fixtures.forks import CONSTANTS
 from tests.fixtures.server import Server
 from tests.wire.transport.conftest import eventually
 
-from .conftest import raw
+from .conftest import Authority, Pem, client_of, raw
 from .test_passwords import message
 
 pytestmark = pytest.mark.slow
@@ -31,7 +32,11 @@ def users(tmp_path: Path) -> PasswordFile:
 @pytest.fixture
 def frequent_reviews(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes servers review their sessions every 0.2 seconds instead of every 5."""
-    monkeypatch.setenv(CONSTANTS, '{"metastore.transport.session_review._INTERVAL": 0.2}')
+    constants = {
+        "metastore.transport.session_review._INTERVAL": 0.2,
+        "metastore.server_certificate._RELOAD_INTERVAL": 0,
+    }
+    monkeypatch.setenv(CONSTANTS, json.dumps(constants))
 
 
 @pytest.fixture
@@ -120,3 +125,21 @@ def test_an_old_connection_is_closed_and_the_client_logs_in_again(
         assert alice.get_database("default")
         assert eventually(lambda: "(METASTORE_SESSION_MAX_AGE)" in server.log.read_text())
         assert alice.get_database("default")
+
+
+@pytest.mark.usefixtures("frequent_reviews")
+def test_a_revoked_certificate_ends_its_connection(
+    start: Callable[..., Server], host_pem: Pem, authority: Authority, tmp_path: Path
+) -> None:
+    pem, ca = authority.issue(user="alice"), tmp_path / "clients.pem"
+    ca.write_text(authority.pem.read_text())
+    files = ["--tls-certificate", str(host_pem.chain), "--tls-key", str(host_pem.key), "--tls-client-ca", str(ca)]
+    methods = ["--authentication", "tls-certificate", "--tls-client-certificates", "required"]
+    server = start(*files, *methods, "--tls", "required")
+    own = {"certificate": str(pem.chain), "key": str(pem.key)}
+    with client_of(server, tls=True, ca=str(authority.pem), **own) as alice:
+        assert alice.get_database("default")
+        ca.write_text(authority.pem.read_text() + authority.revoke(pem))
+        assert eventually(lambda: "so the client's must be verified again" in server.log.read_text())
+        with pytest.raises(errors.ClientError):
+            alice.get_database("default")
