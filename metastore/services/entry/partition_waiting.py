@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from metastore.context import caller
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.rules.lookup import get_table_ref
@@ -20,13 +22,16 @@ LONGEST: Final = 10.0
 
 
 class PartitionWaitingService:
-    """Rules of waiting. A waiting call occupies a thread, so their number is limited."""
+    """Rules of waiting. A waiting call occupies a thread, so their number is limited. One user cannot take all places:
+    a quarter is left for the others."""
 
     def __init__(self, store: Store, announcements: Listener | PollingListener, *, most: int) -> None:
         """`announcements`: of commits of partitions. `most`: how many calls may wait at a time."""
         self._store = store
         self._announcements = announcements
-        self._slots = threading.BoundedSemaphore(most)
+        self._most, self._most_of_user = most, most - most // 4
+        self._waiting: Counter[str | None] = Counter()  # by user
+        self._lock = threading.Lock()
 
     def wait(self, table: TableName, values: Sequence[str], *, dependencies: bool, seconds: float) -> bool:
         """Returns true as soon as a partition with these first values exists.
@@ -39,19 +44,30 @@ class PartitionWaitingService:
         deadline = time.monotonic() + max(0.0, min(seconds, LONGEST))
         if self._exists(table, values, dependencies=dependencies):
             return True
-        if not self._slots.acquire(blocking=False):
-            return False
-        try:
-            while (left := deadline - time.monotonic()) > 0:
+        with self._place() as is_free:
+            while is_free and (left := deadline - time.monotonic()) > 0:
                 seen = self._announcements.count(left)
                 # While two tables swap their names, the table does not exist for a moment.
                 with contextlib.suppress(NotFoundError):
                     if self._exists(table, values, dependencies=dependencies):
                         return True
                 self._announcements.wait(seen, deadline - time.monotonic())
+        return is_free and self._exists(table, values, dependencies=dependencies)
+
+    @contextlib.contextmanager
+    def _place(self) -> Iterator[bool]:
+        """Takes a place for the call. Yields whether one was left for its user."""
+        current = caller.get()
+        user = current.user if current else None
+        with self._lock:
+            is_free = self._waiting.total() < self._most and self._waiting[user] < self._most_of_user
+            self._waiting[user] += is_free
+        try:
+            yield is_free
         finally:
-            self._slots.release()
-        return self._exists(table, values, dependencies=dependencies)
+            with self._lock:
+                self._waiting[user] -= is_free
+                self._waiting += Counter()  # forgets users without waiting calls
 
     def _exists(self, table: TableName, values: Sequence[str], *, dependencies: bool) -> bool:
         with self._store.read() as work:
