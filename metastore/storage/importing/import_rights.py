@@ -29,7 +29,8 @@ _REACHING: Final = text(f"""
     WITH RECURSIVE others AS ({_OTHERS}), reaching AS (
         SELECT p.principal AS role FROM privileges AS p LEFT JOIN tables AS t ON t.id = p.table_id
         WHERE p.principal_type = {PrincipalType.ROLE}
-          AND (coalesce(p.database_id, t.database_id) IS NULL
+          AND (p.scope IS NOT NULL
+               OR (coalesce(p.database_id, t.database_id) IS NULL AND EXISTS (SELECT FROM others))
                OR coalesce(p.database_id, t.database_id) IN (SELECT id FROM others))
         UNION SELECT d.owner FROM databases AS d JOIN others ON others.id = d.id
               WHERE d.owner_type = {PrincipalType.ROLE}
@@ -37,7 +38,7 @@ _REACHING: Final = text(f"""
               WHERE t.owner_type = {PrincipalType.ROLE}
         UNION SELECT g.principal FROM role_grants AS g JOIN reaching AS r ON r.role = g.role
               WHERE g.principal_type = {PrincipalType.ROLE}
-    ) SELECT role FROM reaching WHERE EXISTS (SELECT FROM others)
+    ) SELECT role FROM reaching
 """)  # noqa: S608 - constants
 
 
@@ -56,5 +57,6 @@ class ImportRights(Repository):
         return bool(self._connection.execute(_HAS_FOREIGN, {"import_id": import_id}).scalar_one())
 
     def reaching_roles(self, import_id: int) -> set[str]:
-        """Returns the roles whose members have rights on such databases, or on everything while there is one."""
+        """Returns the roles whose members have rights on such databases, on a catalog or location or by a rule, or on
+        everything while there is such a database."""
         return set(self._connection.execute(_REACHING, {"import_id": import_id}).scalars())

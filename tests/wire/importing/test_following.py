@@ -30,19 +30,17 @@ from metastore.storage.figures import read_figures
 from metastore.storage.unit_of_work import UnitOfWork
 from tests.fixtures.database import execute
 from tests.fixtures.server import Server, connected
+from tests.wire.authorization.granting import ROLE, bag, everywhere, on_database
 from tests.wire.builders import partition, table
 from tests.wire.importing.changing import CHANGES, UNLOGGED, altered, granted, statistics
 from tests.wire.importing.followers import Without, caught_up, follower
 from tests.wire.importing.moving import compare, opened
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
-    HiveObjectPrivilege,
     HiveObjectRef,
-    HiveObjectType,
     InvalidOperationException,
     MetaException,
     PrincipalType,
-    PrivilegeBag,
     PrivilegeGrantInfo,
     Role,
 )
@@ -309,21 +307,23 @@ def test_a_follower_that_is_killed_in_a_batch_stores_nothing_of_it(
 
 def test_a_source_grants_nothing_on_other_databases(source: Server, target: Server) -> None:
     """Also not by members of a role that has rights on them."""
-    on_own = HiveObjectPrivilege(
-        HiveObjectRef(HiveObjectType.DATABASE, "own"), "keepers", PrincipalType.ROLE, privilege("ALL"), "SQL"
-    )
-    everything = HiveObjectPrivilege(
-        HiveObjectRef(HiveObjectType.GLOBAL), "mallory", PrincipalType.USER, privilege("ALL"), "SQL"
-    )
     with connected(source) as theirs, connected(target) as ours:
-        ours.create_database(Database("own"))
         for client in (theirs, ours):
             for role in ("keepers", "inner"):
                 client.create_role(Role(role, 0, "me"))
-        ours.grant_privileges(PrivilegeBag([on_own]))
+        ours.create_role(Role("movers", 0, "me"))
+        ours.grant_privileges(bag(everywhere("file:/w"), "LOCATION", "movers", ROLE))
+        theirs.create_role(Role("movers", 0, "me"))
+        theirs.grant_role("movers", "mallory", PrincipalType.USER, "me", PrincipalType.USER, False)
+        caught_up(source, target)
+        assert [role.roleName for role in ours.list_roles("mallory", PrincipalType.USER)] == ["public"]
+        for client in (ours, theirs):
+            client.drop_role("movers")
+        ours.create_database(Database("own"))
+        ours.grant_privileges(bag(on_database("own"), "ALL", "keepers", ROLE))
         ours.grant_role("keepers", "inner", PrincipalType.ROLE, "me", PrincipalType.USER, False)
         ours.grant_role("keepers", "alice", PrincipalType.USER, "me", PrincipalType.USER, False)
-        theirs.grant_privileges(PrivilegeBag([everything]))
+        theirs.grant_privileges(bag(everywhere(), "ALL", "mallory"))
         theirs.create_role(Role("harmless", 0, "me"))
         for role in ("keepers", "harmless"):
             theirs.grant_role(role, "mallory", PrincipalType.USER, "me", PrincipalType.USER, False)
@@ -336,7 +336,7 @@ def test_a_source_grants_nothing_on_other_databases(source: Server, target: Serv
         with opened(target.database_url) as store, store.read() as work:
             found = work.imports.findings(work.imports.all()[0].id)
         beyond = [one.object for one in found if one.kind == BEYOND]
-        assert sorted(beyond) == ["privileges on everything", "role inner", "role keepers"]
+        assert sorted(beyond) == ["privileges on everything", "role inner", "role keepers", "role movers"]
         ours.drop_database("own", True, True)
         for role in ("keepers", "inner"):
             ours.drop_role(role)
