@@ -11,14 +11,18 @@ import secrets
 from collections.abc import Callable
 from typing import Final
 
-from metastore.identity import AuthenticationFailedError, Identity
+from metastore.errors import MetastoreError
+from metastore.identity import AuthenticationFailedError, AuthenticationUnavailableError, Identity
 
 REALM: Final = "default"
 # Possessive quantifiers: with backtracking, an unauthenticated client could keep the match busy for minutes.
 _DIRECTIVE: Final = re.compile(r'\s*+([a-zA-Z-]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^,\s"]*+))\s*+(?:,|$)')
 
 Secret = Callable[[bytes], tuple[bytes, Identity]]
-"""Takes a token's identifier; returns its secret (`secret_of`) and owner. Raises AuthenticationFailedError."""
+"""Takes a token's identifier; returns its secret (`secret_of`) and owner.
+
+Raises AuthenticationFailedError; MetastoreError if the database is not available.
+"""
 
 
 def secret_of(identifier: bytes, password: bytes) -> bytes:
@@ -49,7 +53,10 @@ class DigestMd5:
             identifier = base64.b64decode(fields["username"], validate=True)
         except (binascii.Error, ValueError):
             raise AuthenticationFailedError("DIGEST-MD5: the user name is not the identifier of a token") from None
-        secret, identity = self._secret(identifier)
+        try:
+            secret, identity = self._secret(identifier)
+        except MetastoreError as error:
+            raise AuthenticationUnavailableError(f"DIGEST-MD5: the token was not checked: {error}") from error
         expected = self._response(secret, fields, f"AUTHENTICATE:{fields['digest-uri']}")
         if not hmac.compare_digest(expected, fields["response"].lower()):
             raise AuthenticationFailedError("DIGEST-MD5: digest response format violation. Mismatched response.")

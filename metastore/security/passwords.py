@@ -22,6 +22,7 @@ from metastore.identity import (
     AuthenticationFailedError,
     AuthenticationUnavailableError,
     Identity,
+    is_name,
 )
 from metastore.security.ldap import canonical_name
 from metastore.security.login_pool import LoginPool
@@ -201,8 +202,11 @@ class PasswordFile:
 
     def add(self, user: str, password: str) -> bool:
         """Sets a user's password. Returns whether the user is new. Raises InvalidInputError, ConfigurationError."""
-        if not user or not password or any(c in user for c in ":\n\r\0") or "\0" in password:
-            raise InvalidInputError("a user needs a name without colons and line breaks, and a password")
+        if not is_name(user) or ":" in user or user.startswith("#") or not password or "\0" in password:
+            raise InvalidInputError(
+                "a user needs a password, and a name without colons, a # at the beginning, outer blanks and invisible "
+                "characters"
+            )
         with self._modify() as users:
             new = user not in users
             users[user] = hashed(password)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+from typing import NoReturn
 
 import pytest
 
 from metastore.client.sasl import DigestMd5 as Client
-from metastore.identity import TOKEN, AuthenticationFailedError, Identity
+from metastore.errors import UnavailableError
+from metastore.identity import TOKEN, AuthenticationFailedError, AuthenticationUnavailableError, Identity
 from metastore.security.digest_md5 import DigestMd5, secret_of
 
 
@@ -29,6 +31,16 @@ def test_an_answer_is_good_for_its_challenge_alone() -> None:
     assert second.identity is None
     first.step(said)
     assert first.identity == Identity("alice", TOKEN)
+
+
+def test_a_database_that_does_not_answer_is_no_wrong_token() -> None:
+    def secret(_identifier: bytes) -> NoReturn:
+        raise UnavailableError("the database does not answer")
+
+    asked = DigestMd5(secret)
+    said = answer(asked.step(b""))
+    with pytest.raises(AuthenticationUnavailableError, match="the database does not answer"):
+        asked.step(said)
 
 
 @pytest.mark.parametrize(

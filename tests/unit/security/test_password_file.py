@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from metastore.errors import NotFoundError
+from metastore.errors import InvalidInputError, NotFoundError
 from metastore.security import passwords
 from metastore.security.passwords import PasswordFile, matches
 
@@ -61,3 +61,10 @@ def test_few_passwords_are_checked_concurrently(tmp_path: Path, monkeypatch: pyt
     with ThreadPoolExecutor(many) as threads:
         assert list(threads.map(lambda _: file.check("alice", "guess"), range(many))) == [None] * many
     assert most == passwords._MAX_CONCURRENT
+
+
+@pytest.mark.parametrize("name", ["", " bob", "#bob", "bob:x", "bob\u2028x", "bob\x0bx", "bob\x1b[2J", "bob\u200b"])
+def test_a_name_that_the_file_cannot_hold_is_rejected(tmp_path: Path, name: str) -> None:
+    file = PasswordFile(tmp_path / "users")
+    with pytest.raises(InvalidInputError, match="a name without colons"):
+        file.add(name, "password")
