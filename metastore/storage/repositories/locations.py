@@ -100,8 +100,8 @@ _OWNED = """r.database_id IN (SELECT d.id FROM databases AS d WHERE NOT EXISTS (
         AND (i.state = 'borrowed' OR i.import_id = :import_id OR :import_id = 0)))"""
 _MANAGED = _query(
     "managed",
-    ("tables", f" AND r.type = 'MANAGED_TABLE' AND {_OWNED}"),
-    ("partitions", f" AND r.table_id IN (SELECT r.id FROM tables AS r WHERE r.type = 'MANAGED_TABLE' AND {_OWNED})"),  # noqa: S608
+    ("tables", f" AND r.type <> 'EXTERNAL_TABLE' AND {_OWNED}"),
+    ("partitions", f" AND r.table_id IN (SELECT r.id FROM tables AS r WHERE r.type <> 'EXTERNAL_TABLE' AND {_OWNED})"),  # noqa: S608
 )
 _WRITTEN = _query("written", (_WRITTEN_BY, _OF_OTHERS))
 _RETIRED = _query("retired", ("file_operations", " AND r.kind = 'remove'"))

@@ -41,7 +41,6 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     InvalidOperationException,
     MetaException,
     PrincipalType,
-    PrivilegeGrantInfo,
     Role,
 )
 
@@ -352,10 +351,6 @@ def test_a_source_cannot_use_up_the_numbers_of_this_server(target: Server) -> No
             work.bulk_objects.raise_last_event(2**63 - 1)
         with pytest.raises(InvalidObjectError, match="no numbers"):
             work.bulk_objects.raise_transaction_marks(1, {TableName("hive", "sales", "plain"): 2**63 - 1})
-
-
-def privilege(name: str) -> PrivilegeGrantInfo:
-    return PrivilegeGrantInfo(name, 0, "me", PrincipalType.USER, False)
 
 
 def test_a_source_that_answers_with_another_database_does_not_replace_it(
