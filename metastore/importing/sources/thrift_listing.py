@@ -41,13 +41,14 @@ class ThriftListing:
         """Lists the selected databases."""
         if self._databases is None:
             reply = self.calls.optional("get_catalogs")
-            self._databases = []
+            listed: list[DatabaseName] = []
             for catalog in sorted(reply.names if reply else [DEFAULT_CATALOG]):
                 if catalog == DEFAULT_CATALOG:
                     names = self.calls.call("get_all_databases")
                 else:
                     names = self.calls.call("get_databases", f"@{catalog}#*")
-                self._databases += [DatabaseName(catalog, name) for name in sorted(names)]
+                listed += [DatabaseName(catalog, name.lower()) for name in sorted(names)]
+            self._databases = list(dict.fromkeys(listed))
         return [name for name in self._databases if selection.has(name)]
 
     def table_names(self, database: DatabaseName) -> list[str]:

@@ -62,3 +62,12 @@ def test_statistics_of_many_partitions_are_requested_in_parts(monkeypatch: pytes
     monkeypatch.setattr(thrift_calls, "connect", lambda *_, **__: serving)
     list(ThriftSource("thrift://many:9083").read(Stage.PARTITION_STATISTICS, "", Selection()))
     assert [request.colNames for request in requests] == [["a", "x"]] * 3
+
+
+def test_names_of_databases_are_in_lower_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients find a database by its name in lower case. Another spelling would be a second one beside it."""
+    serving = Serving()
+    monkeypatch.setattr(serving, "get_all_databases", lambda: ["Sales", "sales"], raising=False)
+    monkeypatch.setattr(thrift_calls, "connect", lambda *_, **__: serving)
+    batches = ThriftSource("thrift://odd:9083").read(Stage.DATABASES, "", Selection())
+    assert [database.name for batch in batches for database in batch.objects] == ["sales"]
