@@ -7,7 +7,7 @@ import hmac
 import os
 import secrets
 import threading
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -17,7 +17,8 @@ from metastore.identity import AuthenticationUnavailableError, Identity
 
 _THREADS: Final = 2
 _NICE: Final = 5  # more than the process: the kernel prefers the threads for calls
-_MAX_WAITING: Final = 1000  # checks of all users
+_MAX_WAITING: Final = 1000  # checks of all users; users who have logged in before from their address may wait as well
+_MAX_WAITING_PER_ADDRESS: Final = 100  # of them
 _MAX_WAITING_PER_USER: Final = 16  # checks of one user from one address, with different passwords
 _BUSY: Final = "Too many logins are waiting for a password check; try again"
 
@@ -26,20 +27,23 @@ _Client: TypeAlias = tuple[str, str]  # user, address
 
 
 class LoginPool:
-    """Runs password checks. Users take turns, and each user has one check at a time from one address."""
+    """Runs password checks. Addresses take turns, and so do the users of an address; each user has one check at a time
+    from one address. A client that invents user names delays no other address.
+    """
 
     def __init__(self, threads: int = _THREADS) -> None:
         self._max_threads = threads
         self._threads = 0
         self._changed = threading.Condition()
-        self._waiting: OrderedDict[_Client, deque[tuple[Future[Identity], Check]]] = OrderedDict()
-        self._count = 0
+        self._waiting: OrderedDict[str, OrderedDict[str, deque[tuple[Future[Identity], Check]]]] = OrderedDict()
+        """By address and user."""
+        self._counts: Counter[str] = Counter()  # waiting checks by address
         self._running: set[_Client] = set()
         self._key = secrets.token_bytes(32)
         self._pending: dict[tuple[_Client, bytes], Future[Identity]] = {}
 
     def submit(self, client: _Client, password: str, check: Check, *, first: bool = False) -> Future[Identity]:
-        """Queues a check, ahead of other users if `first`. Connections with the same password share one check.
+        """Queues a check, ahead of others if `first`. Connections with the same password share one check.
 
         Raises AuthenticationUnavailableError if too many checks wait.
         """
@@ -47,15 +51,19 @@ class LoginPool:
         with self._changed:
             if (pending := self._pending.get(key)) is not None:
                 return pending
-            queue = self._waiting.get(client, deque())
-            if len(queue) >= _MAX_WAITING_PER_USER or (self._count >= _MAX_WAITING and not first):
+            user, address = client
+            users = self._waiting.get(address, OrderedDict())
+            queue = users.get(user, deque())
+            if len(queue) >= _MAX_WAITING_PER_USER or (self._is_full(address) and not first):
                 raise AuthenticationUnavailableError(_BUSY)
             future = self._pending[key] = Future()
             queue.append((future, check))
-            self._waiting[client] = queue
-            self._count += 1
+            users[user] = queue
+            self._waiting[address] = users
+            self._counts[address] += 1
             if first:
-                self._waiting.move_to_end(client, last=False)
+                users.move_to_end(user, last=False)
+                self._waiting.move_to_end(address, last=False)
             if self._threads < self._max_threads:
                 self._threads += 1
                 threading.Thread(target=self._work, name="passwords", daemon=True).start()
@@ -84,12 +92,23 @@ class LoginPool:
     def _take(self) -> tuple[_Client, Future[Identity], Check]:
         """Takes the next check of a user who has none running. Waits until there is one."""
         with self._changed:
-            while (client := next((name for name in self._waiting if name not in self._running), None)) is None:
+            while (client := self._next()) is None:
                 self._changed.wait()
-            queue = self._waiting.pop(client)
+            user, address = client
+            users = self._waiting.pop(address)
+            queue = users.pop(user)
             future, check = queue.popleft()
             if queue:
-                self._waiting[client] = queue  # at the end: other users have their turn
-            self._count -= 1
+                users[user] = queue  # at the end: other users have their turn
+            if users:
+                self._waiting[address] = users  # at the end: other addresses have theirs
+            self._counts -= Counter((address,))
             self._running.add(client)
             return client, future, check
+
+    def _next(self) -> _Client | None:
+        clients = ((user, address) for address, users in self._waiting.items() for user in users)
+        return next((client for client in clients if client not in self._running), None)
+
+    def _is_full(self, address: str) -> bool:
+        return self._counts[address] >= _MAX_WAITING_PER_ADDRESS or self._counts.total() >= _MAX_WAITING

@@ -181,6 +181,27 @@ def test_users_take_turns_and_one_password_is_checked_once() -> None:
     assert order.index("known") < order.index("bob")
 
 
+def test_a_client_that_invents_users_delays_no_other_address() -> None:
+    pool, go, order = LoginPool(threads=1), threading.Event(), []
+
+    def check(name: str) -> Identity:
+        go.wait(30)
+        order.append(name)
+        return Identity(name, PASSWORD)
+
+    futures, rejected = [], 0
+    for number in range(2000):
+        try:
+            futures.append(pool.submit((f"user{number}", "192.0.2.1"), "x", lambda: check("guesser")))
+        except AuthenticationUnavailableError:
+            rejected += 1
+    futures.append(pool.submit(("bob", "192.0.2.2"), "x", lambda: check("bob")))
+    go.set()
+    assert [future.result(30).user for future in futures][-1] == "bob"
+    assert rejected
+    assert order.index("bob") <= 2
+
+
 def test_too_many_waiting_checks_of_a_user_are_rejected() -> None:
     pool, go = LoginPool(threads=1), threading.Event()
 
