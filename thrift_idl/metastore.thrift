@@ -392,7 +392,10 @@ service Metastore extends hive_metastore.ThriftHiveMetastore {
   RenewWriteResult renew_write(1: RenewWriteRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 
-  /** Abandons a write after the writer has deleted its files. Publishing also ends a write. */
+  /**
+   * Abandons a write after the writer has deleted its files. Publishing also ends a write. The write of another user is
+   * aborted, and cleaning removes its files; only the owner of the table may do that.
+   */
   void end_write(1: string queryId)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 

@@ -72,7 +72,8 @@ class OwnTransactions:
 class WriteAccess:
     """The caller began the write with this query ID, and has one of these rights on its table.
 
-    `ends`: the call ends the write. The user who began it may do so after losing the right.
+    `ends`: the call ends the write. The user who began it may do so after losing the right, and so may the owner of the
+    table.
     """
 
     query_id: str

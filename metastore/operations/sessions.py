@@ -129,7 +129,7 @@ def own_write(query_id: str | None) -> Requirements:
 
 
 def ended_write(query_id: str | None) -> Requirements:
-    """The caller began the write."""
+    """The caller began the write, or owns the table that it writes to."""
     yield WriteAccess(query_id or "", (Right.INSERT,), ends=True)
 
 

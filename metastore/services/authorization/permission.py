@@ -234,9 +234,9 @@ class Permission:
         self._look_up([name])
         if write is None or (table := self._securables[name]) is None:
             raise ended(required.query_id)
-        is_own = write.user is None or write.user == self._grants.user
-        may_end = required.ends and write.user is not None
-        if not is_own or (not may_end and rights(self._grants, table).isdisjoint(required.any_of)):
+        held, user = rights(self._grants, table), self._grants.user
+        may_end = required.ends and (Right.OWNERSHIP in held or write.user == (user or ""))
+        if not may_end and (write.user not in (None, user) or held.isdisjoint(required.any_of)):
             raise HiddenError(str(ended(required.query_id)))
 
     def check_dependents(self, required: DependentsPrivilege) -> None:

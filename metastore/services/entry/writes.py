@@ -86,9 +86,13 @@ class WriteService(Service):
         return [text in granted for text in requested]
 
     def end(self, query_id: str) -> None:
-        """Ends a write without publishing it. Raises NotFoundError if it has ended or was aborted."""
+        """Ends a write without publishing it. The write of another user is aborted: cleaning undoes its renames and
+        removes its files. Raises NotFoundError if it has ended or was aborted.
+        """
+        current = caller.get()
         with self._store.transaction() as work:
-            if not work.writes.discard(query_id):
+            aborted = work.writes.abort_of_another(query_id, current.user if current else None)
+            if not aborted and not work.writes.discard(query_id):
                 raise ended(query_id)
 
 

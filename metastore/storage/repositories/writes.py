@@ -57,6 +57,11 @@ _RENEW = text("""
     RETURNING table_id, roots
 """)
 
+_ABORT = text("""
+    UPDATE open_writes SET aborted_at = clock_timestamp(), lease_ends_at = clock_timestamp()
+    WHERE query_id = :query_id AND aborted_at IS NULL AND table_id IS NOT NULL
+        AND coalesce(user_name, '') <> coalesce(:user, '')
+""")
 _DISCARD = ending("query_id = :query_id AND aborted_at IS NULL AND table_id IS NOT NULL")
 _PUBLISH = ending("query_id = :query_id AND aborted_at IS NULL AND table_id = :table_id")
 
@@ -118,6 +123,10 @@ class Writes(Repository):
     def publish(self, query_id: str, table_id: int) -> list[str] | None:
         """Ends a published write, if it is one of this table. Returns its roots; None where `renew` returns None."""
         return self._end(_PUBLISH, {"query_id": query_id, "table_id": table_id, "outcome": PUBLISHED})
+
+    def abort_of_another(self, query_id: str, user: str | None) -> bool:
+        """Aborts a write that another user began. Returns False if there is none, or where `renew` returns None."""
+        return self._connection.execute(_ABORT, {"query_id": query_id, "user": user}).rowcount == 1
 
     def discard(self, query_id: str) -> bool:
         """Ends a write that is not published. Returns False where `renew` returns None."""

@@ -208,6 +208,24 @@ def test_a_user_who_has_lost_the_right_can_end_the_own_write(client_of: Clients,
         renew(client_of("bob"), write)
 
 
+def test_the_owner_of_a_table_ends_a_write_that_blocks_it(client_of: Clients, tables: Tables) -> None:
+    """A lease may last a day, and a REVOKE does not end it. What the write has moved away returns."""
+    root, bob, carol, shared = client_of(ADMIN), client_of("bob"), client_of("carol"), on_table(*tables.mine)
+    grant(root, shared, "INSERT", "carol")
+    for ends in (bob, root):
+        write = begin(carol, tables.mine, lease_millis=86_400_000)
+        away = f"{tables.home}/_temp_{write}_ds~1"
+        renew(carol, write, renames=[Rename(f"{tables.home}/ds=1", away)])
+        local(f"{tables.home}/ds=1").rename(local(away))
+        with pytest.raises(NoSuchObjectException, match=f"There is no open write {write}"):
+            client_of("dave").end_write(write)
+        ends.end_write(write)
+        with pytest.raises(NoSuchObjectException, match=f"There is no open write {write}"):
+            renew(carol, write)
+        clean(bob, tables.mine)
+        assert "ds=1/part-0" in files_below(tables.home)
+
+
 def test_a_write_that_a_server_of_an_earlier_version_began_has_no_owner(
     client_of: Clients, guarded_server: Server, tables: Tables
 ) -> None:

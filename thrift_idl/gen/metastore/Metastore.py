@@ -63,7 +63,8 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
 
     def end_write(self, queryId):
         """
-        Abandons a write after the writer has deleted its files. Publishing also ends a write.
+        Abandons a write after the writer has deleted its files. Publishing also ends a write. The write of another user is
+        aborted, and cleaning removes its files; only the owner of the table may do that.
 
         Parameters:
          - queryId
@@ -333,7 +334,8 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
 
     def end_write(self, queryId):
         """
-        Abandons a write after the writer has deleted its files. Publishing also ends a write.
+        Abandons a write after the writer has deleted its files. Publishing also ends a write. The write of another user is
+        aborted, and cleaning removes its files; only the owner of the table may do that.
 
         Parameters:
          - queryId
