@@ -127,7 +127,7 @@ def test_specs_that_make_no_sense_are_rejected(hive_client: Any) -> None:
     with pytest.raises(InvalidObjectException, match="has no partitions"):
         hive_client.add_partitions_pspec([PartitionSpec(database, name)])
     both = [hive_client.get_partitions_pspec(database, value, -1)[0] for value in (name, "other")]
-    with pytest.raises(MetaException, match="add the partitions of one table in a call"):
+    with pytest.raises(MetaException, match="add the partitions of one table in each call"):
         hive_client.add_partitions_pspec(both)
     for call in (
         lambda: hive_client.get_partitions_pspec(database, "nope", -1),
