@@ -60,13 +60,13 @@ def check_reply(address: str, method: str, arguments: Iterable[Any], reply: Any)
     """Raises InvalidReplyError if the reply lacks a field. Descriptors of partitions are not checked: they are many,
     and most are equal (`check_descriptor`)."""
     if path := _missing(reply):
-        raise _error(address, f"{method}({', '.join(_texts(arguments))})", path)
+        raise invalid_reply(address, f"{method}({', '.join(_texts(arguments))})", path)
 
 
 def check_descriptor(address: str, of: str, sd: hive.StorageDescriptor) -> None:
     """Raises InvalidReplyError if the storage descriptor of an object lacks a field."""
     if path := _missing(sd):
-        raise _error(address, of, f"sd.{path}")
+        raise invalid_reply(address, of, f"sd.{path}")
 
 
 def check_objects(address: str, kind: str, objects: Iterable[Any]) -> None:
@@ -78,7 +78,8 @@ def check_objects(address: str, kind: str, objects: Iterable[Any]) -> None:
             )
 
 
-def _error(address: str, what: str, path: str) -> InvalidReplyError:
+def invalid_reply(address: str, what: str, path: str) -> InvalidReplyError:
+    """Returns the error about a reply. `what`: the call; `path`: the field."""
     return InvalidReplyError(
         f"{address}: the reply to {what} has no valid {path}. Correct this object of the source, or import from the "
         f"source's database"

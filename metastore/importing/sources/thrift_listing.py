@@ -93,8 +93,9 @@ class ThriftListing:
                 return [table for one in names for table in self.read(database, [one], findings)]
             findings.append(Finding(UNREADABLE, f"{database}.{names[0]}", str(error)))
             return []
-        completed = [_completed(storable(table, self.calls.replaced), database) for table in tables]
-        return sorted(completed, key=lambda table: str(table.tableName))
+        completed = (_completed(storable(table, self.calls.replaced), database) for table in tables)
+        by_name = {str(table.tableName): table for table in completed}  # a source may send a table twice
+        return [by_name[name] for name in sorted(by_name)]
 
     def _by_names(self, database: DatabaseName, names: list[str]) -> list[Table]:
         """Fetches tables by the method of Hive 2.3 and later. Hive 4.0.1 no longer has the older method."""

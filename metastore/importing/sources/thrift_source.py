@@ -20,7 +20,7 @@ from metastore.importing.sources.objects import (
     SourceStatistics,
     Stage,
 )
-from metastore.importing.sources.replies import check_descriptor
+from metastore.importing.sources.replies import InvalidReplyError, check_descriptor, invalid_reply
 from metastore.importing.sources.source import LogState, Survey, event_batches
 from metastore.importing.sources.texts import nul_findings, storable
 from metastore.importing.sources.thrift_access import AccessReader
@@ -261,12 +261,20 @@ class ThriftSource:
         for start in range(0, len(names), _PARTITIONS):
             some = names[start : start + _PARTITIONS]
             batch = Batch([], f"{at}\t{some[-1]}")
-            try:
-                batch.objects = list(self._read_partitions(table, some))
-            except UNREADABLE_REPLY as error:
-                detail = f"{len(some)} partitions up to {some[-1]}: {error}"
-                batch.findings.append(Finding(UNREADABLE, f"{table.dbName}.{table.tableName}", detail))
+            batch.objects = self._readable(table, some, batch.findings)
             yield batch
+
+    def _readable(self, table: Table, names: Sequence[str], findings: list[Finding]) -> list[SourcePartition]:
+        """Returns the partitions that can be read. An invalid one is reported alone."""
+        try:
+            return self._read_partitions(table, names)
+        except UNREADABLE_REPLY as error:
+            if isinstance(error, InvalidReplyError) and (half := len(names) // 2):
+                parts = names[:half], names[half:]
+                return [one for part in parts for one in self._readable(table, part, findings)]
+            detail = f"{len(names)} partitions up to {names[-1]}: {error}"
+            findings.append(Finding(UNREADABLE, f"{table.dbName}.{table.tableName}", detail))
+            return []
 
     def _read_partitions(self, table: Table, names: Sequence[str]) -> list[SourcePartition]:
         name = TableName(table.catName, table.dbName, table.tableName)
@@ -293,6 +301,8 @@ class ThriftSource:
 
     def _partition(self, table: TableName, keys: Sequence[str], partition: Partition) -> SourcePartition:
         sd = partition.sd or StorageDescriptor()
+        if len(partition.values) != len(keys):
+            raise invalid_reply(self.address, f"get_partitions_by_names of {table}", f"values {partition.values}")
         shape = self._shape(table, partition.values, sd)
         locations = (sd.skewedInfo.skewedColValueLocationMaps if sd.skewedInfo else None) or {}
         skewed = SkewedInfo(skewedColValueLocationMaps=locations)

@@ -71,3 +71,14 @@ def test_names_of_databases_are_in_lower_case(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(thrift_calls, "connect", lambda *_, **__: serving)
     batches = ThriftSource("thrift://odd:9083").read(Stage.DATABASES, "", Selection())
     assert [database.name for batch in batches for database in batch.objects] == ["sales"]
+
+
+def test_one_invalid_partition_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spoil(reply: Any) -> None:
+        reply[0].values = ["1", "too many"]
+
+    monkeypatch.setattr(thrift_calls, "connect", lambda *_, **__: Serving(("get_partitions_by_names", spoil)))
+    (batch,) = ThriftSource("thrift://odd:9083").read(Stage.PARTITIONS, "", Selection())
+    assert [one.name for one in batch.objects] == ["ds=2"]
+    (finding,) = batch.findings
+    assert (finding.object, "ds=1: thrift://odd:9083" in finding.detail) == ("sales.logs", True)
