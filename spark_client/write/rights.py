@@ -5,8 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 
 from metastore.client import MetastoreClient
-from spark_client.errors import NoSuchWriteError
+from spark_client.errors import MetastoreRefusedError, NoSuchWriteError
 from thrift_idl.gen.hive_metastore import ttypes as hive
+
+# A server that forwards changes to the source of an import checks the rights first. The source has no such writes.
+_NOT_FORWARDED = "begin_write is not forwarded"
 
 
 def check_write(metastore: MetastoreClient, database: str, table: str, *, overwrite: bool) -> None:
@@ -14,7 +17,12 @@ def check_write(metastore: MetastoreClient, database: str, table: str, *, overwr
 
     `overwrite`: files of the table will be removed. Raises MetastoreRefusedError, NoSuchTableError.
     """
-    begun = metastore.begin_write(database, table, overwrites=overwrite)
+    try:
+        begun = metastore.begin_write(database, table, overwrites=overwrite)
+    except MetastoreRefusedError as error:
+        if _NOT_FORWARDED in str(error):
+            return
+        raise
     with suppress(NoSuchWriteError):  # repeated, because the first reply was lost
         metastore.end_write(begun.query_id)
 
