@@ -10,7 +10,7 @@ from metastore.domain.partition_names import value_paths
 from metastore.errors import AlreadyExistsError
 from metastore.importing import applying_objects as objects
 from metastore.importing.sources.objects import SourcePartition, Stage
-from metastore.importing.target import OF_OURS, OWN_FILES, Locations, Target, existing_of
+from metastore.importing.target import DEFAULT_DATABASE, OF_OURS, OWN_FILES, Locations, Target, existing_of
 from metastore.storage.importing.bulk_objects import BulkObjects
 from metastore.storage.importing.imports import BORROWED, Finding
 from metastore.storage.importing.partition_texts import NewPartition, PartitionTexts, partition_texts
@@ -73,7 +73,7 @@ def _databases(work: UnitOfWork, target: Target, databases: Sequence[Database]) 
     for database in databases:  # sources before Hive 3 and a new server have no catalogs
         home = Catalog(database.catalogName, "Default catalog for Hive", database.locationUri, 0, {})
         work.catalogs.insert(home, if_not_exists=True)
-    work.bulk_load.insert_databases(databases)
+    work.bulk_load.insert_databases(databases, borrowed | {DEFAULT_DATABASE})
     work.imports.add_databases(target.import_id, names)
     target.load(work, [*target.databases, *names])
     return len(databases)

@@ -75,15 +75,19 @@ class Totals(NamedTuple):
 class BulkLoad(Repository):
     """Statements that store many objects."""
 
-    def insert_databases(self, new: Sequence[Database]) -> None:
-        """Adds databases. Replaces a database of the same name (`default`, which every server has)."""
+    def insert_databases(self, new: Sequence[Database], replaced: Collection[DatabaseName] | None = None) -> None:
+        """Adds databases. Replaces those of the same names, or only `replaced` ones (`default`, which every server
+        has). Raises AlreadyExistsError for another one, also if somebody is creating it.
+        """
         for database in new:
             row = database_row(database)
             row["create_time"], row["location"] = database.createTime or 0, database.locationUri or ""
             row["parameters"] = database.parameters or {}
             statement = insert(databases).values(row | {"catalog": database.catalogName, "version": 1})
             changed = {column: statement.excluded[column] for column in row} | {"version": databases.c.version + 1}
-            self._connection.execute(statement.on_conflict_do_update(index_elements=["catalog", "name"], set_=changed))
+            if replaced is None or DatabaseName(database.catalogName, database.name) in replaced:
+                statement = statement.on_conflict_do_update(index_elements=["catalog", "name"], set_=changed)
+            self._connection.execute(statement)
 
     def database_ids(self, names: Iterable[DatabaseName]) -> dict[DatabaseName, int]:
         """Returns the ids of the databases that exist."""
