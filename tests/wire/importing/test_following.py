@@ -382,9 +382,14 @@ def test_a_source_that_answers_with_another_database_does_not_replace_it(
         with pytest.raises(AlreadyExistsError, match=r"were not replaced: own"):
             apply(work, Target(number, Rewriting(()), keeps_events=False), Stage.DATABASES, [before])
         work.databases.delete(work.bulk_load.database_ids([DatabaseName("hive", "own")]).popitem()[1])
-    with opened(target.database_url) as store, pytest.raises(AlreadyExistsError), store.transaction() as work:
-        for _ in range(2):  # the second one: somebody has created it after the check
-            work.bulk_load.insert_databases([Database("late", locationUri="file:/late", catalogName="hive")], ())
+    late = Database("late", locationUri="file:/late", catalogName="hive")  # somebody creates it after the check
+    with opened(target.database_url) as store:
+        with store.transaction() as work:
+            work.bulk_load.insert_databases([late], ())
+        with pytest.raises(AlreadyExistsError), store.transaction() as work:
+            work.bulk_load.insert_databases([late], ())
+    with connected(target) as ours:
+        ours.drop_database("late", True, True)
     monkeypatch.undo()
     with connected(source) as theirs:
         theirs.alter_database("sales", theirs.get_database("sales"))
