@@ -55,24 +55,25 @@ class LoginGuard:
         Its future raises AuthenticationFailedError, as this method does while a delay runs.
         """
         user = canonical_name(user) or user  # a directory accepts several spellings
-        self._throttle.check(user, peer)
+        host = host_of(peer)
+        self._throttle.check(user, host)
 
         def checked() -> Identity:
-            self._throttle.check(user, peer)
-            has_failed = self._throttle.check_shared(user, peer)
+            self._throttle.check(user, host)
+            has_failed = self._throttle.check_shared(user, host)
             try:
                 identity = check()
             except AuthenticationUnavailableError:
                 raise
             except AuthenticationFailedError:
-                self._throttle.failed(user, peer)
+                self._throttle.failed(user, host)
                 raise
-            self._throttle.succeeded(user, peer, has_failed=has_failed)
+            self._throttle.succeeded(user, host, has_failed=has_failed)
             return identity
 
-        known = self._throttle.knows(user, peer)
+        known = self._throttle.knows(user, host)
         # The message has the name as it was sent: a password file may have two users who differ in case only.
-        return self._pool.submit((user, host_of(peer)), message, checked, first=known)
+        return self._pool.submit((user, host), message, checked, first=known)
 
     def submit_token(self, message: str, peer: str, check: Callable[[], Identity]) -> Future[Identity]:
         """Starts the check of a JWT. Nobody can guess one, so failures neither count nor delay the claimed user."""

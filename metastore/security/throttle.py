@@ -57,7 +57,7 @@ class LoginThrottle:
 
     While a delay runs, logins are rejected without a check of their password: so a guess costs the server nothing and
     reveals nothing. Failures from other addresses do not delay a user at an address from which the user has logged in
-    before.
+    before. `host` is the network of the client (`host_of`).
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, shared: SharedFailures | None = None) -> None:
@@ -67,21 +67,21 @@ class LoginThrottle:
         self._failures: OrderedDict[_Key, _Failures] = OrderedDict()  # least recently failed first
         self._succeeded: OrderedDict[tuple[str, str], None] = OrderedDict()
 
-    def check(self, user: str, address: str) -> None:
+    def check(self, user: str, host: str) -> None:
         """Raises ThrottledError while a delay runs."""
         with self._lock:
-            left = max(self._left(key) for key in self._keys(user, address))
+            left = max(self._left(key) for key in self._keys(user, host))
         if left > 0:
             raise ThrottledError(f"Too many failed logins of this user; try again in {math.ceil(left)} s", user)
 
-    def check_shared(self, user: str, address: str) -> bool:
+    def check_shared(self, user: str, host: str) -> bool:
         """Raises ThrottledError while a delay runs that another worker has caused. Blocks.
 
         Returns whether the user's logins from this address have failed, which `succeeded` then forgets.
         """
         if self._shared is None:
             return False
-        kinds = {_hash(key): key[0] for key in self._keys(user, address)}
+        kinds = {_hash(key): key[0] for key in self._keys(user, host)}
         failures: Mapping[str, tuple[int, float]] = {}
         with _database():
             failures = self._shared.read(list(kinds))
@@ -90,14 +90,14 @@ class LoginThrottle:
             raise ThrottledError(f"Too many failed logins of this user; try again in {math.ceil(left)} s", user)
         return any(kinds[key] == "login" for key in failures)
 
-    def failed(self, user: str, address: str) -> None:
+    def failed(self, user: str, host: str) -> None:
         """Records a failed login. Blocks."""
         with _database():
             if self._shared is not None:
-                self._shared.add([_hash(key) for key in self._keys(user, address)], _FORGET)
+                self._shared.add([_hash(key) for key in self._keys(user, host)], _FORGET)
         now = self._clock()
         with self._lock:
-            for key in self._keys(user, address):
+            for key in self._keys(user, host):
                 failures = self._failures.setdefault(key, _Failures())
                 if now - failures.last > _FORGET:
                     failures.count = 0
@@ -107,9 +107,8 @@ class LoginThrottle:
             while len(self._failures) > _MAX_ENTRIES:
                 self._failures.popitem(last=False)
 
-    def succeeded(self, user: str, address: str, *, has_failed: bool = False) -> None:
+    def succeeded(self, user: str, host: str, *, has_failed: bool = False) -> None:
         """Records a login. Ends the delay of its user at this address. Blocks. `has_failed`: of `check_shared`."""
-        host = host_of(address)
         if self._shared is not None and has_failed:
             with _database():
                 self._shared.delete(_hash(("login", user, host)))
@@ -120,12 +119,11 @@ class LoginThrottle:
             while len(self._succeeded) > _MAX_ENTRIES:
                 self._succeeded.popitem(last=False)
 
-    def knows(self, user: str, address: str) -> bool:
+    def knows(self, user: str, host: str) -> bool:
         """Returns whether the user has logged in from this address."""
-        return (user, host_of(address)) in self._succeeded
+        return (user, host) in self._succeeded
 
-    def _keys(self, user: str, address: str) -> list[_Key]:
-        host = host_of(address)
+    def _keys(self, user: str, host: str) -> list[_Key]:
         own = ("login", user, host)
         return [own] if (user, host) in self._succeeded else [own, ("user", user, "")]
 
