@@ -49,7 +49,7 @@ class WriteHandlers:
         granted = self._writes.renew(query_id, request.locations or [], request.shared or [], renames)
         return RenewWriteResult(granted)
 
-    @operation("queryId", from_fields(ended_write, "queryId"), served_read_only=False, quota_exempt=True)
+    @change("queryId", from_fields(ended_write, "queryId"), quota_exempt=True)
     def end_write(self, query_id: str | None) -> None:
         self._writes.end(required("queryId", query_id))
 

@@ -16,6 +16,7 @@ from metastore.domain.permissions import (
     RequiredPrivilege,
     Requirement,
     RoleAdministration,
+    WriteAccess,
 )
 from metastore.domain.privileges import CatalogName
 from metastore.errors import MetastoreError, NotFoundError
@@ -90,6 +91,8 @@ def _object(requirement: Requirement) -> str | None:
             return f"{_name(database)}.{name}"
         case RoleAdministration(role):
             return f"role {role}"
+        case WriteAccess(query_id):
+            return f"write {query_id}"
     return None
 
 

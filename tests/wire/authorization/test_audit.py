@@ -30,6 +30,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     GrantRevokeType,
     Role,
 )
+from thrift_idl.gen.metastore.ttypes import BeginWriteRequest
 
 
 @pytest.fixture
@@ -87,6 +88,21 @@ def test_changes_and_rejected_calls_are_logged(audited: Application) -> None:
     assert made.address == "10.0.0.1:5"
     assert trail(audited)[2].detail == {"error": "sales.orders table not found"}
     assert trail(audited)[4].detail == {"rights": "SELECT on sales.orders: user bob"}
+
+
+def test_who_ends_a_write_is_logged(audited: Application) -> None:
+    call(audited, "root", "create_database", Database(name="sales", ownerName="alice"))
+    call(audited, "alice", "create_table", table("sales", "orders"))
+    call(audited, "alice", "grant_privileges", bag(on_table("sales", "orders"), "INSERT", "bob"))
+    write = call(audited, "bob", "begin_write", BeginWriteRequest("sales", "orders")).queryId
+    call(audited, "alice", "end_write", write)
+    line = trail(audited)[-1]
+    assert (line.user_name, line.method, line.objects, line.outcome) == (
+        "alice",
+        "end_write",
+        [f"write {write}"],
+        "done",
+    )
 
 
 def test_names_that_cannot_be_stored_do_not_prevent_a_line(
