@@ -53,22 +53,27 @@ _NOT_FILES: Final = frozenset(
 )
 """Schemes of services. Any other scheme can be that of a file system."""
 _URI: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*):/")
+_PATTERN: Final = frozenset("*?[{")  # ${ contains one of them
 # Properties in which clients store texts that are not locations.
 _TEXTS: Final = frozenset(("comment", "transient_lastddltime"))
 
 
 def is_relative(location: str) -> bool:
-    """Returns whether a location is a path below its base: without scheme, `..`, variables, and leading `/`, `~` or
-    `%`."""
-    is_name = ":" not in location and not location.startswith(("/", "~", "%")) and not has_variable(location)
+    """Returns whether a location is a path below its base: without scheme, `..`, variables, patterns, and leading `/`,
+    `~` or `%`.
+    """
+    is_name = ":" not in location and not location.startswith(("/", "~", "%")) and not is_template(location)
     return is_name and ".." not in location.split("/")
 
 
-def has_variable(location: str) -> bool:
-    """Returns whether Hadoop's clients replace a part of a location: `${name}` becomes the value of a property of the
-    table, of a setting, or of an environment variable (Hadoop's Configuration), and so can be `../another directory`.
+def is_template(location: str) -> bool:
+    """Returns whether Hadoop's clients replace a location by others, which can be outside of its directory.
+
+    `${name}` becomes the value of a property of the table, of a setting, or of an environment variable (Hadoop's
+    Configuration), such as `../another directory`. A pattern (`*`, `?`, `[…]`, `{…}`) becomes all files that match:
+    `{../another directory,x}`. Names of partitions contain these characters only in escaped form.
     """
-    return "${" in location
+    return not _PATTERN.isdisjoint(location)
 
 
 def named_locations(properties: Mapping[str, str | None]) -> Iterator[str]:

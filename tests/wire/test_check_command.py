@@ -150,4 +150,4 @@ def test_locations_that_clients_may_read_elsewhere_are_findings(
     assert status == 1
     assert "location in property custom.root, which authorization does not check" in lines
     assert "bucket/y" not in lines
-    assert "bucket/${z}\tlocation with a variable, which clients replace by a property or a setting" in lines
+    assert "bucket/${z}\tlocation with a variable or a pattern, which clients replace" in lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from metastore.context import Claim
-from metastore.domain.location_properties import has_variable, named_locations
+from metastore.domain.location_properties import is_template, named_locations
 from metastore.domain.names import DatabaseName
 from metastore.domain.permissions import LocationPrivilege
 from metastore.domain.privileges import ANY_LOCATION, CallerGrants, Right, denied
@@ -26,8 +26,8 @@ def check_locations(
     A caller may register a location below one on which LOCATION is granted, the locations of the table, of its
     partitions and in its properties, and a location below the database's that no other object uses. The owner of a
     database may register any location below it that no table of another database uses. A location that is not
-    absolute, or has a variable, requires LOCATION on everything: each client decides where it leads. Nobody registers
-    a location in the trash, where the data of all users is.
+    absolute, or has a variable or a pattern, requires LOCATION on everything: each client decides where it leads.
+    Nobody registers a location in the trash, where the data of all users is.
 
     Raises PermissionDeniedError for a location that the caller may not register.
     """
@@ -36,7 +36,7 @@ def check_locations(
     locations = list(required.locations)
     if required.table is None:  # the server replaces Spark's default location of a database by its own
         locations = [text for text in locations if not is_client_default(roots, required.database.name, text)]
-    asked = roots.canonical(paths.absolute(text for text in locations if not has_variable(text)))
+    asked = roots.canonical(paths.absolute(text for text in locations if not is_template(text)))
     _check_trash(grants, roots, asked)
     granted = roots.canonical(grants.locations).values()
     # The canonical location → the location as it was sent.

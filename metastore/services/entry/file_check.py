@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from metastore.domain.location_properties import has_variable, named_locations, unknown_locations
+from metastore.domain.location_properties import is_template, named_locations, unknown_locations
 from metastore.domain.names import TableName
 from metastore.domain.skew_directories import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
@@ -32,7 +32,7 @@ MISSING, UNOWNED, REMAINS, UNFINISHED = (
     "unfinished",
 )
 UNKNOWN_PROPERTY = "location in property {}, which authorization does not check"
-VARIABLE = "location with a variable, which clients replace by a property or a setting"
+TEMPLATE = "location with a variable or a pattern, which clients replace"
 
 
 class FileCheckService(FileService):
@@ -64,7 +64,7 @@ class FileCheckService(FileService):
             looked += walk.looked
             problems += self._confirmed(walk, stored, repair=repair)
             problems += _unknown_locations(stored)
-            problems += _with_variables(stored, locations)
+            problems += _templates(stored, locations)
         for database, location in [] if name.name else self._databases(name, is_whole=ids is None):
             if not self._warehouse.roots.within([location]):
                 continue
@@ -187,11 +187,11 @@ def _unknown_locations(stored: StoredTable) -> Iterator[FileProblem]:
             yield _problem(value, UNKNOWN_PROPERTY.format(name), str(stored.ref.name), repairable=False, repaired=False)
 
 
-def _with_variables(stored: StoredTable, locations: Sequence[str]) -> Iterator[FileProblem]:
-    """Yields the locations with variables, which need LOCATION on everything. They may be older than this rule."""
+def _templates(stored: StoredTable, locations: Sequence[str]) -> Iterator[FileProblem]:
+    """Yields the locations that need LOCATION on everything. They may be older than this rule."""
     named = (location for properties in _properties(stored) for location in named_locations(properties))
-    for location in filter(has_variable, dict.fromkeys((*locations, *named))):
-        yield _problem(location, VARIABLE, str(stored.ref.name), repairable=False, repaired=False)
+    for location in filter(is_template, dict.fromkeys((*locations, *named))):
+        yield _problem(location, TEMPLATE, str(stored.ref.name), repairable=False, repaired=False)
 
 
 def _properties(stored: StoredTable) -> list[dict[str, str]]:

@@ -318,8 +318,10 @@ def test_properties_give_no_access_to_the_data_of_others(
     relative = f"../{theirs}.db/t"  # to the working directory of a client
     encoded = f"{root.get_database(mine).locationUri}/%2E%2E/{theirs}.db/t"
     paths = (hidden, f"{hidden}/ds=1", hidden.removeprefix("file:"), f"file://localhost{hidden[5:]}/../t/x")
-    variable = f"{root.get_database(mine).locationUri}/${{x}}"  # Hadoop replaces it by the table's property x
-    for value in (*paths, f" {hidden}", f'["{hidden}"]', relative, encoded, variable):
+    home = root.get_database(mine).locationUri
+    # Hadoop replaces the variable by the table's property x, and a pattern by the files that match.
+    templates = [f"{home}/{last}" for last in ("${x}", f"{{../{theirs}.db/t,x}}", "*", "?", "[t]")]
+    for value in (*paths, f" {hidden}", f'["{hidden}"]', relative, encoded, *templates):
         assert denied in told(lambda: bob.create_table(with_property(table(mine, "a"), value)))  # noqa: B023
     bob.create_table(table(mine, "a", [("ds", "string")]))
     assert denied in told(lambda: bob.alter_table(mine, "a", with_property(bob.get_table(mine, "a"), hidden)))
@@ -345,9 +347,11 @@ def test_relative_locations_of_partitions_stay_in_their_table(client_of: Clients
         moved.sd.location = location
         return moved
 
-    other = table(mine, "b", sd=descriptor(f"{root.get_database(mine).locationUri}/${{x}}"))
-    assert "does not have [LOCATION] privilege" in told(lambda: bob.create_table(other))
-    for location in (f"../../{theirs}.db/t", f"x/../../../{theirs}.db/t/ds=1", "${x}", f"{own}/${{x}}"):
+    for template in ("${x}", "*", f"{{../{theirs}.db/t,x}}"):
+        other = table(mine, "b", sd=descriptor(f"{root.get_database(mine).locationUri}/{template}"))
+        assert "does not have [LOCATION] privilege" in told(lambda: bob.create_table(other))  # noqa: B023
+    outside = (f"../../{theirs}.db/t", f"x/../../../{theirs}.db/t/ds=1")
+    for location in (*outside, "${x}", f"{own}/${{x}}", "*", f"{own}/{{../../{theirs}.db/t,x}}"):
         shared = PartitionSpecWithSharedSD([PartitionWithoutSD(["2"], 0, 0, location, {})], descriptor(own))
         spec = PartitionSpec(mine, "a", own, sharedSDPartitionSpec=shared)
         for call in (
