@@ -88,7 +88,10 @@ class Directory:
             if dn is None:
                 return None
             with self._connection(dn, password) as connection:
-                accepted = connection.bind()
+                try:
+                    accepted = connection.bind()
+                except self._ldap.core.exceptions.LDAPSASLPrepError:  # in no password: RFC 4513, 5.1.3
+                    return None
                 if not accepted and connection.result["result"] in _BUSY:
                     raise UnavailableError(f"LDAP rejects the bind: {connection.result['description']}")
         except UnavailableError as error:

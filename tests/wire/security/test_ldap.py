@@ -195,6 +195,8 @@ def test_canonical_names(user: str, name: str | None) -> None:
     [
         ("alice", "guess"),
         ("alice", ""),
+        ("alice", "wonder\nland"),
+        ("alice", "\u00ad"),
         ("mallory", "wonderland"),
         ("alice,ou=people", "wonderland"),
         ("*", "wonderland"),
