@@ -225,6 +225,8 @@ class Handshake:
         """Takes the user from the client certificate, if the listener accepts this method."""
         listener = self._listener
         if self._tls and self.identity is None and listener.authenticator and CERTIFICATE in listener.authentication:
-            certificate = self._tls.peer_certificate
-            if certificate:
-                self.identity = listener.authenticator.certificate(certificate)
+            try:
+                if certificate := self._tls.peer_certificate:
+                    self.identity = listener.authenticator.certificate(certificate)
+            except ValueError as error:  # of Python's decoder or of cryptography
+                raise AuthenticationFailedError(f"The client certificate cannot be decoded: {error}") from error

@@ -5,15 +5,19 @@ from __future__ import annotations
 import datetime
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from metastore.errors import ConfigurationError
-from metastore.identity import AuthenticationFailedError
+from metastore.identity import CERTIFICATE, AuthenticationFailedError
 from metastore.security.certificates import Certificates, subject
 from metastore.security.listener_settings import http_tls, listeners, warnings
 from metastore.settings import Settings
+from metastore.transport.buffers import MessageReader
+from metastore.transport.handshake import Handshake
+from metastore.transport.listener import Listener
+from metastore.transport.memory import Memory
 
 PEM: dict[str, Any] = {"tls_certificate": Path("chain.pem"), "tls_client_ca": Path("ca.pem")}
 
@@ -220,6 +224,21 @@ def test_a_user_principal_name_can_contain_the_user(type_id: str | None, value: 
             certificates.identity(shown)
     else:
         assert certificates.identity(shown).user == user
+
+
+def test_a_certificate_that_cannot_be_decoded_is_rejected() -> None:
+    """Python raises this for a user principal name that is not UTF-8."""
+
+    class Undecodable:
+        @property
+        def peer_certificate(self) -> str:
+            return b"\xff".decode()
+
+    listener = Listener(authentication=frozenset({CERTIFICATE}), authenticator=cast(Any, object()))
+    handshake = Handshake(cast(Any, None), MessageReader(cast(Any, None), limit=1, memory=Memory(1)), listener, "")
+    handshake._tls = cast(Any, Undecodable())
+    with pytest.raises(AuthenticationFailedError, match="cannot be decoded"):
+        handshake._use_certificate()
 
 
 @pytest.mark.parametrize("rule", ["(", "CN=.*", "(a)(b)"])
