@@ -89,7 +89,16 @@ class ProxyHeaders:
         except (ValueError, struct.error):
             self._reject(waiting, "it does not begin with a valid PROXY header")
         else:
-            self._admit(self._remove(waiting), self._client(header) or waiting.proxy, waiting.listener)
+            self._pass_on(waiting)
+
+    def _pass_on(self, waiting: _Waiting) -> None:
+        client = self._client(waiting.header) or waiting.proxy
+        sock = self._remove(waiting)
+        try:
+            self._admit(sock, client, waiting.listener)
+        except OSError as error:  # it must not end this thread
+            logger.warning("a connection could not be accepted: %s", error.strerror)
+            sock.close()
 
     def _missing(self, header: bytearray) -> int:
         """Returns how many bytes can be received without reading beyond the header; 0 if it is complete.

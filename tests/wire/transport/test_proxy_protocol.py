@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
+
+from metastore.transport.listener import Listener
+from metastore.transport.proxy_protocol import ProxyHeaders
 
 from .conftest import EchoServer
 from .messages import call
@@ -100,6 +104,20 @@ def test_waiting_connections_do_not_hold_up_others(proxied: EchoServer) -> None:
     sock.sendall(header + call("peer"))
     assert client.encode() in sock.recv(4096)
     sock.close()
+
+
+def test_a_connection_that_cannot_be_admitted_does_not_end_the_thread() -> None:
+    def admit(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    headers = ProxyHeaders(admit)
+    client, accepted = socket.socketpair()
+    headers.put(accepted, f"{PROXY}:1", Listener())
+    client.sendall(HEADERS["1, IPv4"][0])
+    headers._receive(headers._waiting[accepted.fileno()])
+    assert client.recv(1) == b""
+    assert not headers._waiting
+    client.close()
 
 
 def test_other_addresses_cannot_name_a_client(proxied: EchoServer) -> None:
