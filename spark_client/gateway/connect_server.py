@@ -65,10 +65,11 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Passes the bytes of a client to gRPC's server, until one of them closes the connection."""
+        address = writer.get_extra_info("peername")[0]
         below = await asyncio.open_connection("127.0.0.1", self._port)
         host, port = below[1].get_extra_info("sockname")
         peer = f"ipv4:{host}:{port}"
-        self._clients[peer] = (writer.get_extra_info("peername")[0], asyncio.current_task())
+        self._clients[peer] = (address, asyncio.current_task())
         try:
             await sasl.join((reader, writer), below)
         finally:

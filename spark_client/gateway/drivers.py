@@ -240,9 +240,10 @@ class Drivers:
                 await self.log_in(credentials)
             except ClientError as error:
                 _LOG.warning("the login of %s has ended: %s", login.user, error)
-                since = self._unchecked.setdefault(credentials, time.monotonic())
-                if isinstance(error, LoginUnavailableError) and time.monotonic() - since > _UNCHECKED:
-                    self._forget(credentials)
+                if isinstance(error, LoginUnavailableError):
+                    since = self._unchecked.setdefault(credentials, time.monotonic())
+                    if time.monotonic() - since > _UNCHECKED:
+                        self._forget(credentials)
 
     def _is_rejected(self, user: str) -> bool:
         """Returns whether a user has had no valid login for a while."""

@@ -211,6 +211,7 @@ def test_a_rejected_login_stops_the_driver_but_a_metastore_that_is_down_does_not
         await driver.process.wait()
         with pytest.raises(AuthenticationError, match="alice has no valid login left"):
             drivers._credentials_of("alice")
+        assert not drivers._unchecked
         watching.cancel()
         await drivers.stop()
 
