@@ -105,6 +105,7 @@ def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Se
     extensions.injectPostHocResolutionRule(rule("Explain$Resolve"))
     extensions.injectPostHocResolutionRule(tables)
     extensions.injectPostHocResolutionRule(rule("ResolveDependentTables"))
-    extensions.injectPostHocResolutionRule(rule("CheckRights"))
+    extensions.injectPostHocResolutionRule(rule("CheckWrites"))
     extensions.injectPostHocResolutionRule(rule("CheckFileSinks"))
+    extensions.injectPreCBORule(rule("CheckReads"))
     extensions.injectPostHocResolutionRule(rule("ResolveSkewJoin"))  # after Spark has padded char(n) columns

@@ -124,12 +124,15 @@ for table, kind in {"sheet": "USING csv", "note": "STORED AS TEXTFILE"}.items():
                 print(table, right, name, "was executed")
             except Exception as error:
                 print(table, right, name, "Permission denied" in str(error) or "LOAD DATA is not" in str(error))
+    spark.table(table).collect()  # Spark keeps the plan of the table
     admin.methods.revoke_privileges(of_clerk("root", (whole, "SELECT")))
     try:
         spark.table(table).collect()
     except Exception as error:
         print(table, "read", "[SELECT] privilege" in str(error))
     print(table, "files", sorted(path.name for path in folder.iterdir()))
+spark.sql(attempts["LOAD"])  # needs INSERT, not SELECT
+print("loaded", (folder / "__init__.py").exists())
 
 # A right that ends while the rows are written.
 publish, folder = MetastoreClient.publish, Path(admin.methods.get_table("default", "plain").sd.location[len("file:"):])
@@ -192,4 +195,5 @@ def test_spark_over_tls(database_url: str, start_metastore: Callable[..., Server
             assert f"{table} INSERT {attempt} True" in done.stdout, done.stdout
         assert f"{table} read True" in done.stdout
         assert f"{table} files ['rows']" in done.stdout, done.stdout
+    assert "loaded True" in done.stdout, done.stderr[-3000:]
     assert "revoked True []" in done.stdout, done.stdout + done.stderr[-3000:]

@@ -9,7 +9,6 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
-import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
@@ -17,25 +16,23 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.command.CreateDataSourceTableAsSelectCommand;
 import org.apache.spark.sql.execution.command.LoadDataCommand;
 import org.apache.spark.sql.execution.command.TruncateTableCommand;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.hive.execution.CreateHiveTableAsSelectCommand;
 import org.apache.spark.sql.hive.execution.InsertIntoHiveTable;
 import org.apache.spark.unsafe.Platform;
 import scala.Option;
 
 /**
- * An analyzer rule: asks the metastore for the user's rights on tables whose files Spark's own readers and writers use.
- * Spark asks after it has changed the files, or never.
+ * An analyzer rule: asks the metastore for the user's rights on tables whose files Spark's own writers change. Spark asks
+ * after it has changed them, or never.
  *
  * It runs after the rules that replace the plans of the tables which this library reads and writes.
  */
-public final class CheckRights extends Rule {
+public final class CheckWrites extends Rule {
   private final SparkSession session;
   private final Python python;
 
-  public CheckRights(SparkSession session, Python python) {
+  public CheckWrites(SparkSession session, Python python) {
     this.session = session;
     this.python = python;
   }
@@ -47,8 +44,6 @@ public final class CheckRights extends Rule {
 
   private void check(LogicalPlan plan) {
     if (plan.analyzed()) return;
-    if (plan instanceof LogicalRelation) checkRead((LogicalRelation) plan);
-    if (plan instanceof HiveTableRelation) checkRead(((HiveTableRelation) plan).tableMeta());
     if (plan instanceof InsertIntoHadoopFsRelationCommand) {
       InsertIntoHadoopFsRelationCommand insert = (InsertIntoHadoopFsRelationCommand) plan;
       if (insert.catalogTable().isDefined()) {
@@ -73,16 +68,6 @@ public final class CheckRights extends Rule {
     }
     for (Object child : Scala.list(plan.children())) check((LogicalPlan) child);
     for (Object child : Scala.list(plan.innerChildren())) if (child instanceof LogicalPlan) check((LogicalPlan) child);
-  }
-
-  private void checkRead(LogicalRelation relation) {
-    if (relation.catalogTable().isEmpty() || !(relation.relation() instanceof HadoopFsRelation)) return;
-    if (((HadoopFsRelation) relation.relation()).location() instanceof HiveTableIndex) return;
-    checkRead((CatalogTable) relation.catalogTable().get());
-  }
-
-  private void checkRead(CatalogTable table) {
-    python.ask("check_read", table.identifier(), new HashMap<>(), null);
   }
 
   private void checkWrite(TableIdentifier table, boolean overwrite) {

@@ -63,12 +63,12 @@ public final class RestrictedDriver extends Rule {
   private static final Set EXPRESSIONS = new HashSet(Arrays.asList(
       "CallMethodViaReflection", "TryReflect", "HiveSimpleUDF", "HiveGenericUDF", "HiveGenericUDTF",
       "HiveUDAFFunction", "ScalaUDF", "ScalaUDAF", "ScalaAggregator"));
-  /** Settings of a session that load classes or start programs. Only the server may set them. */
+  /** Settings of a session that load classes, start programs or skip CheckReads. Only the server may set them. */
   private static final List SETTINGS = Arrays.asList(
       "spark.sql.catalog.", "spark.sql.execution.pyspark.", "spark.sql.extensions", "spark.sql.sources.commitProtocol",
       "spark.sql.sources.outputCommitter", "spark.sql.parquet.output.committer", "spark.sql.streaming.checkpoint",
-      "spark.sql.defaultCatalog", "spark.hadoop.", "fs.", "hive.metastore.", "hive.exec.stagingdir",
-      "mapreduce.outputcommitter", "mapred.output.committer");
+      "spark.sql.defaultCatalog", "spark.sql.optimizer.excludedRules", "spark.hadoop.", "fs.", "hive.metastore.",
+      "hive.exec.stagingdir", "mapreduce.outputcommitter", "mapred.output.committer");
 
   /** Beginnings of names of Hadoop's settings. */
   private static final List HADOOP = Arrays.asList(
