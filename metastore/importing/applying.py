@@ -108,6 +108,7 @@ def _tables(work: UnitOfWork, target: Target, tables: Sequence[Table]) -> int:
 
 
 def locations_of(table: Table) -> list[str]:
+    """Returns the locations of a table and of its skewed values."""
     texts = (table.sd.location, *table.sd.skewedInfo.skewedColValueLocationMaps.values())
     return [text for text in texts if text]
 

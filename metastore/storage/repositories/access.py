@@ -149,7 +149,7 @@ class TableColumns(NamedTuple):
 class ReadTable(NamedTuple):
     """A table with the fields that authorization needs, from one snapshot. `version`: of the privileges.
 
-    The table is completed by `Access.encoded`, after the decision: which may take one more statement.
+    `Access.encoded` completes the table after the decision, which may take one more statement.
     """
 
     head: bytes
