@@ -80,11 +80,11 @@ def attempt(spark, word, argument):  # noqa: C901 - one branch for each attempt
         finally:
             spark.conf.unset("spark.sql.sources.default")
     if word == "!setting":
-        spark.conf.set("spark.sql.catalog.other", "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog")
+        spark.conf.set(*argument.split(" "))
         try:
             return spark.sql("SELECT 1").collect()
         finally:
-            spark.conf.unset("spark.sql.catalog.other")
+            spark.conf.unset(argument.split(" ")[0])
     if word == "!java-object":  # as a function in Scala, which Java would deserialize
         plan = Plan()
         plan.root.project.input.range.end = plan.root.project.input.range.step = 1
