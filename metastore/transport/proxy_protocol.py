@@ -41,7 +41,10 @@ class _Waiting:
 
 
 class ProxyHeaders:
-    """Receives the headers of connections in one thread, and passes each connection on behind its header."""
+    """Receives the headers of connections, and passes each connection on behind its header.
+
+    Most headers arrive with their connection. One thread waits for the others.
+    """
 
     def __init__(self, admit: Callable[[socket.socket, str, Listener], None]) -> None:
         """`admit` takes the connection, the address of its client ("host:port") and its listener."""
@@ -52,16 +55,19 @@ class ProxyHeaders:
 
     def put(self, sock: socket.socket, proxy: str, listener: Listener) -> None:
         """Takes a new connection of the proxy at "host:port"."""
+        sock.settimeout(0)
+        waiting = _Waiting(sock, proxy, listener)
+        if not self._receive(waiting):
+            return
         if len(self._waiting) >= _MAX_WAITING:
             logger.warning("connection from %s closed: %d connections wait for PROXY headers", proxy, _MAX_WAITING)
             sock.close()
             return
-        sock.settimeout(0)
-        self._waiting[sock.fileno()] = _Waiting(sock, proxy, listener)
+        self._waiting[sock.fileno()] = waiting
         self._epoll.register(sock, select.EPOLLIN)
 
     def run(self) -> None:
-        """Receives headers without end."""
+        """Receives the headers of waiting connections without end."""
         while True:
             for descriptor, _ in self._epoll.poll(_CHECK_INTERVAL):
                 self._receive(self._waiting[descriptor])
@@ -71,25 +77,26 @@ class ProxyHeaders:
                     break
                 self._reject(waiting, f"no PROXY header within {_TIMEOUT:g} s")
 
-    def _receive(self, waiting: _Waiting) -> None:
-        """Receives as much of the header as has arrived, and no byte behind it."""
+    def _receive(self, waiting: _Waiting) -> bool:
+        """Receives as much of the header as has arrived, and no byte behind it. Returns whether more must arrive."""
         header, missing = waiting.header, 1
         try:
             while missing:
                 received = waiting.socket.recv(missing)
                 if not received:
                     self._remove(waiting).close()  # a health check of the proxy
-                    return
+                    return False
                 header += received
                 missing = self._missing(header)
         except BlockingIOError:
-            return
+            return True
         except OSError:
             self._remove(waiting).close()
         except (ValueError, struct.error):
             self._reject(waiting, "it does not begin with a valid PROXY header")
         else:
             self._pass_on(waiting)
+        return False
 
     def _pass_on(self, waiting: _Waiting) -> None:
         client = self._client(waiting.header) or waiting.proxy
@@ -123,8 +130,8 @@ class ProxyHeaders:
         return peer_name(str(result.source[0]), result.source[1]) if is_ipv4(result) else ""
 
     def _remove(self, waiting: _Waiting) -> socket.socket:
-        del self._waiting[waiting.socket.fileno()]
-        self._epoll.unregister(waiting.socket)
+        if self._waiting.pop(waiting.socket.fileno(), None):
+            self._epoll.unregister(waiting.socket)
         return waiting.socket
 
     def _reject(self, waiting: _Waiting, reason: str) -> None:

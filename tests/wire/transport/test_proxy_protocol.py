@@ -106,18 +106,30 @@ def test_waiting_connections_do_not_hold_up_others(proxied: EchoServer) -> None:
     sock.close()
 
 
+def test_a_header_that_has_arrived_does_not_wait() -> None:
+    """Otherwise most of 1,000 clients that connect again at once would be closed."""
+    admitted = []
+    headers = ProxyHeaders(lambda _, peer, __: admitted.append(peer))
+    header, client = HEADERS["1, IPv4"]
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall(header)
+        headers.put(theirs, f"{PROXY}:1", Listener())
+    assert admitted == [client]
+
+
 def test_a_connection_that_cannot_be_admitted_does_not_end_the_thread() -> None:
     def admit(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     headers = ProxyHeaders(admit)
-    client, accepted = socket.socketpair()
-    headers.put(accepted, f"{PROXY}:1", Listener())
-    client.sendall(HEADERS["1, IPv4"][0])
-    headers._receive(headers._waiting[accepted.fileno()])
-    assert client.recv(1) == b""
+    ours, theirs = socket.socketpair()
+    with ours:
+        headers.put(theirs, f"{PROXY}:1", Listener())
+        ours.sendall(HEADERS["1, IPv4"][0])
+        headers._receive(headers._waiting[theirs.fileno()])
+        assert ours.recv(1) == b""
     assert not headers._waiting
-    client.close()
 
 
 def test_other_addresses_cannot_name_a_client(proxied: EchoServer) -> None:
