@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Final
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final, TypeVar
 
+Connection = TypeVar("Connection")
 _PREFIX: Final = 64  # bits: the smallest network that a host with IPv6 has for itself
 
 
@@ -21,3 +24,12 @@ def network_of(host: str) -> str:
     if mapped := getattr(address, "ipv4_mapped", None):
         return str(mapped)
     return str(ipaddress.ip_network((address, _PREFIX), strict=False)) if address.version == 6 else str(address)
+
+
+def one_to_close(connections: Mapping[Connection, str]) -> Connection:
+    """Returns the oldest connection of the client with the most of them, so that a flood closes no other client's.
+
+    `connections`: the networks of their clients; the oldest first.
+    """
+    ((most, _),) = Counter(connections.values()).most_common(1)
+    return next(each for each, network in connections.items() if network == most)

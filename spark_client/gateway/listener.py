@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
-from metastore.client_network import network_of
+from metastore.client_network import network_of, one_to_close
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _BACKLOG: Final = 128
@@ -79,10 +78,9 @@ class Listener:
                     self._close_one()
 
     def _close_one(self) -> None:
-        ((most, _),) = Counter(self._unauthenticated.values()).most_common(1)
-        oldest = next(task for task, address in self._unauthenticated.items() if address == most)
-        del self._unauthenticated[oldest]
-        oldest.cancel()
+        closed = one_to_close(self._unauthenticated)
+        del self._unauthenticated[closed]
+        closed.cancel()
 
     async def _connection(self, accepted: socket.socket) -> None:
         loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
