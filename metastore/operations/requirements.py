@@ -109,7 +109,6 @@ def altered_table(name: TableName, new: Table | None) -> Requirements:
         yield RequiredPrivilege(name, (Right.OWNERSHIP,))
         yield RequiredPrivilege(database, (Right.CREATE,))
     renamed = database.table(fold(new.tableName) or name.name)
-    yield LocationPrivilege(database, renamed, ())
     if renamed != name:
         yield Renaming(name, renamed)
 

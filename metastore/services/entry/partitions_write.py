@@ -14,6 +14,7 @@ from metastore.services.cascade.dependencies import follow_added, is_dependent, 
 from metastore.services.cascade.dropping import ChangingService
 from metastore.services.files.change_loop import LookNeededError
 from metastore.services.files.open_writes import root_of
+from metastore.services.files.own_locations import check_defaults
 from metastore.services.files.planning import plan_removal
 from metastore.services.files.retirement import replaced_at_defaults
 from metastore.services.rules.events import objects, table_text
@@ -48,7 +49,9 @@ class PartitionWriteService(ChangingService):
             InvalidObjectError: the table does not exist, or a partition is malformed.
             AlreadyExistsError: a partition exists, and not `if_not_exists`.
             InvalidInputError: values are wrong, or the list contains a partition twice.
+            InvalidOperationError: the default location of a partition belongs to another object.
         """
+        unplaced = {id(partition) for partition in new if partition.sd is None or not partition.sd.location}
         sent = [(partition, partition.sd, partition.parameters) for partition in new]
         adding: list[NamedPartition] = []
         try:
@@ -69,6 +72,8 @@ class PartitionWriteService(ChangingService):
                         stored = _get_table(work, table, lock="share")
                         if stored.ref != seen.ref or (if_not_exists and _existing(work, stored, adding)):
                             raise LookNeededError  # another call has changed the table or its partitions since the read
+                        at_defaults = [one.partition.sd.location for one in adding if id(one.partition) in unplaced]
+                        check_defaults(work, stored.ref.id, stored.encoded.decode().sd.location, at_defaults)
                         self._insert(work, stored, adding)
                         directories.confirm(work)
         except AlreadyExistsError:

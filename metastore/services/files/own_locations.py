@@ -1,11 +1,13 @@
-"""The locations that a write may name: only locations of its own table."""
+"""The locations of a table's own: a write may name only these, and new partitions get only these by default."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from metastore.context import decision
 from metastore.domain.query_ids import holds, names_write
 from metastore.errors import InvalidInputError
+from metastore.services.files.planning import check_available
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
@@ -40,6 +42,16 @@ def require_retirable(
             or any(used.get(each, UNUSED).itself for each in texts)
         },
     )
+
+
+def check_defaults(work: UnitOfWork, table_id: int, root: str | None, locations: Iterable[str | None]) -> None:
+    """Raises InvalidOperationError for a default location that belongs to another object.
+
+    Administrators may use it, and everybody without authorization: Hive permits two tables over the same files.
+    """
+    wanted = {paths.canonical(location) for location in locations if location}
+    if root and wanted and decision.get() is not None:
+        check_available(sorted(of_others(work, table_id, [paths.canonical(paths.without_version(root))], wanted)))
 
 
 def _reject(query_id: str, rejected: set[str]) -> None:

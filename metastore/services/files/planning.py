@@ -33,15 +33,26 @@ def check_unblocked(work: UnitOfWork, locations: Sequence[str]) -> None:
 def plan_moves(
     work: UnitOfWork, attempt: Attempt, moves: Sequence[Move], table_id: int, root: str | None = None
 ) -> list[int]:
-    """Plans moves of a table's directories. Directories below `root` that become empty are removed."""
+    """Plans moves of a table's directories. Directories below `root` that become empty are removed.
+
+    Raises InvalidOperationError if another object has a location in one of the directories, or where one moves to: the
+    table would take the files of that object, or give it its own.
+    """
     if not moves:
         return []
     require_own_files(work, [location for move in moves for location in move], "moved")
     attempt.require_free(moves)
     check_unblocked(work, [location for move in moves for location in move])
     canonical = [(paths.canonical(move.source), paths.canonical(move.target)) for move in moves]
+    _check_alone(work, canonical, table_id)
     new = [NewOperation("move", source, "renamed", target) for source, target in canonical]
     return work.file_operations.schedule(new, table_id, paths.canonical(root) if root else "")
+
+
+def _check_alone(work: UnitOfWork, moves: Sequence[tuple[str, str]], table_id: int) -> None:
+    targets = {target for _, target in moves}
+    used = work.locations.others([location for move in moves for location in move], table_id, None)
+    check_available(location for location, use in used.items() if use.below or (use.itself and location in targets))
 
 
 def plan_truncation(

@@ -4,6 +4,7 @@ locations that pass from one object to another."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tests.wire.authorization.conftest import ADMIN
@@ -202,13 +203,47 @@ def test_nobody_registers_the_location_of_a_later_table(client_of: Clients) -> N
     squatting = external("default", unique(), f"{home.removesuffix(f'{shared}.db')}{later}.db/t")
     assert "[LOCATION] privilege" in told(lambda: bob.create_table(squatting))
     root.create_table(squatting)
-    for user in (alice, "zowner"):
+    for user in (alice, "zowner", ADMIN):
         for name in ("payroll", "b"):
             for new in (table(shared, name), external(shared, name, f"{home}/{name}")):
                 assert "another table is there" in told(lambda: client_of(user).create_table(new))  # noqa: B023
     assert "another table is there" in told(lambda: client_of(alice).create_database(Database(name=later)))
+    client_of(alice).create_table(table(shared, "tmp"))
+    Path(home.removeprefix("file:"), "payroll").rmdir()  # as on an object store, where the directory does not exist
+    for user in (alice, ADMIN):
+        renamed = table(shared, "payroll", sd=descriptor(f"{home}/tmp"))
+        assert "is used by another" in told(lambda: client_of(user).alter_table(shared, "tmp", renamed))  # noqa: B023
     client_of(alice).create_table(external(shared, "payroll", f"{home}/other"))
     assert "AlreadyExists" in told(lambda: bob.create_table(table(shared, "payroll")))
+
+
+def test_a_directory_of_another_table_does_not_become_the_own_one(client_of: Clients) -> None:
+    """Neither moves with the table or partition around it, nor becomes the default location of a partition."""
+    root, alice, shared = client_of(ADMIN), client_of("alice"), unique("shared")
+    keys = [("ds", "string")]
+    root.create_database(Database(name=shared, ownerName="zowner"))
+    grant(root, on_database(shared), "CREATE", "alice")
+    for name in ("own", "target"):
+        alice.create_table(table(shared, name, keys))
+    own = alice.get_table(shared, "own").sd.location
+    root.create_table(table(shared, "hidden", sd=descriptor(f"{own}/ds=1")))
+    root.create_table(table(shared, "deep", sd=descriptor(f"{own}/ds=2/deep")))
+    rows = Path(own.removeprefix("file:"), "ds=2/deep/rows")
+    rows.write_text("theirs")
+    alice.append_partition(shared, "own", ["2"])
+    grant(root, on_table(shared, "own"), "INSERT", "bob")
+    refused = "is used by another object"
+    for call in (
+        lambda: client_of("bob").append_partition(shared, "own", ["1"]),
+        lambda: alice.add_partition(partition(shared, "own", ["1"])),
+        lambda: alice.alter_table(shared, "own", table(shared, "new", keys, sd=descriptor(own))),
+        lambda: alice.rename_partition(shared, "own", ["2"], partition(shared, "own", ["3"])),
+        lambda: alice.exchange_partitions({"ds": "2"}, shared, "own", shared, "target"),
+    ):
+        assert refused in told(call)
+    assert rows.exists()
+    assert alice.get_partition_names(shared, "own", -1) == ["ds=2"]
+    root.append_partition(shared, "own", ["1"])
 
 
 def test_properties_and_functions_lead_neither_to_the_trash_nor_to_tables(client_of: Clients) -> None:
