@@ -17,6 +17,11 @@ from metastore.storage.schema.catalog import databases, tables
 from metastore.storage.schema.partitions import partitions
 from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObjectType, PrincipalType
 
+_DELETE_KEPT_OF_ROLE = text("""
+    DELETE FROM dropped_rows WHERE relation = 'privileges'
+        AND cast(content->>'principal_type' AS integer) = :kind AND content->>'principal' = :name
+""")
+
 
 class TableIds(NamedTuple):
     """The ids of a database or table; `keys`: the names of its partition columns."""
@@ -162,8 +167,10 @@ class Privileges(Repository):
         self._connection.execute(delete(privileges).where(is_among(privileges.c.id, ids)))
 
     def delete_of_role(self, name: str) -> None:
+        """Deletes the privileges of a role, also on dropped objects: a later role of this name must not get them."""
         of_role = (privileges.c.principal_type == PrincipalType.ROLE) & (privileges.c.principal == name)
         self._connection.execute(delete(privileges).where(of_role))
+        self._connection.execute(_DELETE_KEPT_OF_ROLE, {"kind": PrincipalType.ROLE, "name": name})
 
     def delete_option(self, ids: Sequence[int]) -> None:
         """Removes the grant option and keeps the privileges."""

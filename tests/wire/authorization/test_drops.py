@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.wire.authorization.conftest import ADMIN
-from tests.wire.authorization.granting import bag, everywhere, grant, on_database, on_table, revoke
+from tests.wire.authorization.granting import ROLE, USER, bag, everywhere, grant, on_database, on_table, revoke
 from tests.wire.authorization.test_attacks import told
 from tests.wire.builders import columns, descriptor, partition, table, unique
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -23,6 +23,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     OpenTxnRequest,
     PrivilegeBag,
     ResourceUri,
+    Role,
     TableStatsRequest,
     WriteNotificationLogRequest,
 )
@@ -244,6 +245,20 @@ def test_a_directory_of_another_table_does_not_become_the_own_one(client_of: Cli
     assert rows.exists()
     assert alice.get_partition_names(shared, "own", -1) == ["ds=2"]
     root.append_partition(shared, "own", ["1"])
+
+
+def test_a_later_role_of_the_name_does_not_get_the_grants_of_a_restored_database(client_of: Clients) -> None:
+    root, old, role = client_of(ADMIN), unique("old"), unique("role")
+    root.create_database(Database(name=old))
+    root.create_table(table(old, "t"))
+    root.create_role(Role(role))
+    grant(root, on_database(old), "SELECT", role, ROLE)
+    root.drop_database(old, True, True)
+    root.drop_role(role)
+    root.create_role(Role(role))
+    root.grant_role(role, "bob", USER, "", USER, False)
+    root.undrop(UndropRequest(old))
+    assert "not found" in told(lambda: client_of("bob").get_table(old, "t"))
 
 
 def test_properties_and_functions_lead_neither_to_the_trash_nor_to_tables(client_of: Clients) -> None:
