@@ -94,7 +94,7 @@ class Decision:
 
 
 decision: ContextVar[Decision | None] = ContextVar("decision", default=None)
-"""None: authorization is off, no call is running, or the caller is an administrator who creates no table or database."""
+"""None: authorization is off, no call is running, or an administrator who creates no table or database."""
 
 
 def is_authorized(name: object, number: int) -> bool:

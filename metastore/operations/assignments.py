@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from metastore.domain.privileges import CallerGrants, PrincipalKind
+from metastore.domain.names import database_name, fold
+from metastore.domain.privileges import CallerGrants, PrincipalKind, Securable, denied, may_grant
+from metastore.errors import PermissionDeniedError
 from thrift_idl.gen.hive_metastore.ttypes import (
     CompactionRequest,
     CreateDatabaseRequest,
@@ -41,7 +43,10 @@ def set_function_owner(grants: CallerGrants, function: Function | None) -> None:
 
 def set_table_owner(grants: CallerGrants, table: Table | None) -> None:
     """Makes the caller the owner, unless the call names one of the caller's groups or roles; makes the caller the
-    grantor of the privileges in the table."""
+    grantor of the privileges in the table.
+
+    Raises PermissionDeniedError if the caller may not grant one of them.
+    """
     if table is None:
         return
     if not _may_own(grants, table.owner, table.ownerType):
@@ -50,6 +55,18 @@ def set_table_owner(grants: CallerGrants, table: Table | None) -> None:
         for by_principal in (privileges.userPrivileges, privileges.groupPrivileges, privileges.rolePrivileges):
             for infos in (by_principal or {}).values():
                 _set_grantors(grants, infos or ())
+                _check_granted(grants, table, infos or ())
+
+
+def _check_granted(grants: CallerGrants, table: Table, infos: Iterable[PrivilegeGrantInfo | None]) -> None:
+    name = database_name(table.dbName, table.catName).table(fold(table.tableName))
+    own = Securable(
+        name.catalog, name.database, 0, table_id=0, name=name.name, owner=table.owner, owner_kind=table.ownerType
+    )
+    for info in infos:
+        privileges = [text.strip() for text in ((info and info.privilege) or "").split(",")]
+        if not may_grant(grants, own, privileges):
+            raise PermissionDeniedError(denied(grants.user, f"{', '.join(privileges)} WITH GRANT OPTION", name))
 
 
 def set_dependent_owner(grants: CallerGrants, request: CreateDependentTableRequest | None) -> None:

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from metastore.domain.lock_rules import LockType
 from metastore.domain.names import DatabaseName, TableName, database_name, fold, split_database, table_name
 from metastore.domain.permissions import (
+    Administrator,
     GrantOption,
     LocationPrivilege,
     OwnLocks,
@@ -21,7 +22,7 @@ from metastore.domain.permissions import (
     RoleAdministration,
     WriteAccess,
 )
-from metastore.domain.privileges import WHOLE_METASTORE, Right, WholeMetastore
+from metastore.domain.privileges import WHOLE_METASTORE, Duty, PrincipalKind, Right, WholeMetastore
 from metastore.domain.query_ids import is_registered_form, names_write
 from metastore.domain.transactions import Operation, TransactionType
 from metastore.operations.locations import locations_in
@@ -194,6 +195,12 @@ def grantable(bag: PrivilegeBag | None) -> Requirements:
 def role_administration(role: str | None, kind: int | None, name: str | None) -> Requirements:
     """The right to grant the role to a principal."""
     yield RoleAdministration(role or "", (kind, name))
+
+
+def dropped_role(role: str | None) -> Requirements:
+    """An administrator of security who does not have the role: its denies would end."""
+    yield Administrator(Duty.SECURITY)
+    yield RoleAdministration(role or "", (PrincipalKind.ROLE, role))
 
 
 def role_members(role: str | None) -> Requirements:

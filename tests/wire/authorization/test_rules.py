@@ -20,6 +20,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     HiveObjectType,
     MetaException,
     NoSuchObjectException,
+    PrincipalPrivilegeSet,
+    PrivilegeGrantInfo,
     Role,
 )
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, DroppedRequest
@@ -117,7 +119,11 @@ def test_an_owner_cannot_get_around_what_a_rule_denies(client_of: Clients) -> No
     given, database = owner.get_table(sales, "secret"), owner.get_database(sales)
     given.owner = database.ownerName = "accomplice"
     copy = table(sales, "copied", sd=descriptor(given.sd.location))
+    owner.drop_table(sales, "pay", True)
+    shared = PrincipalPrivilegeSet({"accomplice": [PrivilegeGrantInfo("SELECT", 0, "olga", 1, False)]})
+    owner.create_table(table(sales, "shared", privileges=shared))
     for call in (
+        lambda: owner.create_table(table(sales, "pay", privileges=shared)),
         lambda: owner.alter_table(sales, "secret", given),
         lambda: owner.alter_database(sales, database),
         lambda: owner.create_table(copy),
@@ -199,6 +205,9 @@ def test_an_administrator_of_security_grants_to_others_and_reads_no_data(client_
     with pytest.raises(MetaException, match="Permission denied"):
         officer.grant_role(role, OFFICER, 1, OFFICER, 1, False)
     officer.grant_role(role, "bob", 1, OFFICER, 1, False)
+    client_of(ADMIN).grant_role(role, OFFICER, 1, ADMIN, 1, False)
+    with pytest.raises(MetaException, match="Permission denied"):  # what is denied to the role is denied to the officer
+        officer.drop_role(role)
     assert [held.principalName for held in officer.list_privileges("bob", 1, on_table(sales, "secret"))] == ["bob"]
 
 
