@@ -78,7 +78,7 @@ class Connection:
         self._progress_bytes = 0  # … and how many bytes of the reply it had received then
         self._last_reply = False  # SENDING: DRAINING follows, because the client's input can no longer be understood
         self._drained = 0  # DRAINING: discarded bytes
-        self._abort_reason = ""
+        self._abort_reason, self._abort_level = "", logging.WARNING
 
     @property
     def socket(self) -> socket.socket:
@@ -151,9 +151,9 @@ class Connection:
         self.state = State.CLOSED
         return self.state
 
-    def abort(self, reason: str) -> None:
+    def abort(self, reason: str, level: int = logging.WARNING) -> None:
         """Shuts the socket down. That wakes a thread, which then closes the connection: only its owner may do that."""
-        self._abort_reason = reason
+        self._abort_reason, self._abort_level = reason, level
         self._shut_down(socket.SHUT_RDWR)
 
     def stop_reading(self) -> None:
@@ -384,7 +384,7 @@ class Connection:
 
     def _log_closed(self, reason: str, level: int) -> None:
         if self._abort_reason:
-            reason, level = self._abort_reason, logging.WARNING
+            reason, level = self._abort_reason, self._abort_level
         logger.log(level, "connection from %s closed: %s", self.peer, reason)
 
     _WORK: ClassVar[dict[State, Callable[[Connection], State]]] = {  # the transitions: what `resume` does in each state

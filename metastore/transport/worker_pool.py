@@ -33,7 +33,7 @@ _MAX_OVER_LIMIT: Final = 16  # connections over the limit, at a time, whose firs
 _MAX_EXAMINED: Final = 32  # connections, for one that can be closed
 _WAITING_FOR_CLIENT: Final = (State.HANDSHAKE, State.AUTHENTICATING, State.RECEIVING, State.DRAINING)
 _OVER_LIMIT_TIMEOUT: Final = 1.0  # seconds for such a connection to send its first call
-_LOG_INTERVAL: Final = 10.0  # seconds between two log lines about rejected connections
+_LOG_INTERVAL: Final = 10.0  # seconds between two log lines about connections that limits end
 _ABANDONED_AFTER: Final = 1.0  # seconds that a large call has waited before its client is checked
 
 
@@ -103,8 +103,7 @@ class WorkerPool:
         options = self._options
         with self._lock:
             address = self._address(peer)
-            if self.connections >= options.max_connections:
-                self._make_room()
+            makes_room = self.connections >= options.max_connections and self._make_room()
             limit = self._admission.exceeded_limit(self.connections, address)
             if limit:
                 setting = f"METASTORE_{limit.partition('=')[0].upper()}"
@@ -129,9 +128,12 @@ class WorkerPool:
             self._epoll.register(sock, _READABLE)
         else:
             sock.close()
-        if limit and time.monotonic() - self._rejection_logged > _LOG_INTERVAL:
+        if (limit or makes_room) and time.monotonic() - self._rejection_logged > _LOG_INTERVAL:
             self._rejection_logged = time.monotonic()
-            logger.warning("connections are rejected: %s are open", limit)
+            cause = limit or f"max_connections={options.max_connections}"
+            logger.warning(
+                "connections are %s: %s are open", "rejected" if limit else "closed before their login", cause
+            )
 
     def check(self) -> None:
         """Enforces timeouts of connections and queued calls, and returns memory to the kernel. Call it periodically."""
@@ -185,8 +187,11 @@ class WorkerPool:
             if is_open and (cut or not (connection.busy or connection.is_serving)):
                 connection.abort(reason)
 
-    def _make_room(self) -> None:
-        """Closes the oldest connection whose client has not authenticated: a flood of them must not keep others out."""
+    def _make_room(self) -> bool:
+        """Closes the oldest connection whose client has not authenticated: a flood of them must not keep others out.
+
+        Returns false if there is none.
+        """
         for _ in range(min(_MAX_EXAMINED, len(self._unauthenticated))):
             oldest, _ = self._unauthenticated.popitem(last=False)
             if oldest.handshake.is_accepted:
@@ -194,9 +199,10 @@ class WorkerPool:
             if not oldest.busy and oldest.state in _WAITING_FOR_CLIENT and len(self._closing) < _MAX_OVER_LIMIT:
                 oldest.address.connections -= 1
                 self._closing.add(oldest)
-                oldest.abort("it has not authenticated, and max_connections are open")
-                return
+                oldest.abort("it has not authenticated, and max_connections are open", logging.DEBUG)  # there are many
+                return True
             self._unauthenticated[oldest] = None  # at the end
+        return False
 
     def _address(self, peer: str) -> Address:
         host = network_of(peer.rpartition(":")[0])

@@ -227,7 +227,10 @@ def test_addresses_of_an_ipv6_network_have_one_share() -> None:
     assert pool._address("192.0.2.1:80").host == "192.0.2.1"
 
 
-def test_a_full_worker_closes_the_oldest_connection_without_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_worker_closes_the_oldest_connection_without_a_user(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
     pool = WorkerPool(TransportOptions(max_connections=3), cast(Any, None))
     monkeypatch.setattr(pool, "_start_thread", lambda: None)
     listener = Listener(authentication=frozenset({PASSWORD}))
@@ -241,10 +244,12 @@ def test_a_full_worker_closes_the_oldest_connection_without_a_user(monkeypatch: 
             if not number:
                 next(iter(pool._connections.values())).handshake.identity = Identity("alice", PASSWORD)
         assert clients[1].recv(1) == b""
+        next(iter(pool._closing)).resume()
         for client in (clients[0], *clients[2:]):
             with pytest.raises(BlockingIOError):
                 client.recv(1)
         assert pool.connections == 3
+    assert caplog.messages == ["connections are closed before their login: max_connections=3 are open"]
 
 
 def test_a_call_may_wait_for_memory_any_number_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
