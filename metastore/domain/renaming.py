@@ -1,4 +1,4 @@
-"""The environment context of a rename."""
+"""The environment context of a changed table."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ REPLACES: Final = "metastore.replaces"
 def replaces(context: Mapping[str, str | None]) -> bool:
     """Returns whether the context properties set `REPLACES`."""
     return (context.get(REPLACES) or "").lower() == "true"
+
+
+def truncates(context: Mapping[str, str | None]) -> bool:
+    """Returns whether the context calls the change a truncation. The event then tells replicas to remove the rows."""
+    return context.get("alterTableOpType") == "TRUNCATE"

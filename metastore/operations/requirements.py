@@ -22,7 +22,7 @@ from metastore.domain.permissions import (
     StatisticsColumns,
 )
 from metastore.domain.privileges import CatalogName, Duty, Right
-from metastore.domain.renaming import replaces
+from metastore.domain.renaming import replaces, truncates
 from metastore.operations.locations import locations_in
 from thrift_idl.gen.hive_metastore.ttypes import (
     ColumnStatistics,
@@ -114,9 +114,12 @@ def altered_table(name: TableName, new: Table | None) -> Requirements:
 
 
 def altered_or_replaced_table(name: TableName, new: Table | None, context: EnvironmentContext | None) -> Requirements:
-    """The requirements of `altered_table`; DROP on the table that a rename replaces, if the context asks for that."""
+    """The requirements of `altered_table`. As the context says: DROP on the table that a rename replaces; DELETE."""
     yield from altered_table(name, new)
-    if new is None or context is None or not replaces(context.properties or {}):
+    properties = (context and context.properties) or {}
+    if truncates(properties):
+        yield RequiredPrivilege(name, (Right.DELETE,))
+    if new is None or not replaces(properties):
         return
     database = DatabaseName(name.catalog, database_name(new.dbName).name or name.database)
     if (replaced := database.table(fold(new.tableName) or name.name)) != name:
@@ -255,8 +258,7 @@ def partition_specs(specs: Iterable[PartitionSpec] | None) -> Requirements:
 
 def exchanged_partitions(source: TableName, target: TableName) -> Requirements:
     """SELECT and DELETE on the source, as in Hive, because its rows become the target's; INSERT on the target."""
-    yield RequiredPrivilege(source, (Right.SELECT,))
-    yield RequiredPrivilege(source, (Right.DELETE,))
+    yield from (RequiredPrivilege(source, (right,)) for right in (Right.SELECT, Right.DELETE))
     yield RequiredPrivilege(target, (Right.INSERT,))
 
 
@@ -395,5 +397,4 @@ def changed_dependency(table: TableName, base: TableName) -> Requirements:
 
 
 def _pinned(base: TableName) -> Requirements:
-    yield RequiredPrivilege(base, (Right.SELECT,))
-    yield RequiredPrivilege(base, (Right.ALTER,))
+    yield from (RequiredPrivilege(base, (right,)) for right in (Right.SELECT, Right.ALTER))

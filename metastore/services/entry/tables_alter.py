@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from metastore.context import decision
 from metastore.domain import table_events
 from metastore.domain.names import DatabaseName, TableName, fold
-from metastore.domain.renaming import replaces
+from metastore.domain.renaming import replaces, truncates
 from metastore.domain.skew_limit import check_count
 from metastore.domain.type_strings import can_change
 from metastore.encoding.redaction import is_secret, restore_secrets
@@ -144,8 +144,7 @@ class TableAlterService(ChangingService):
             work.partitions_write.announce()
         follow_rename(work, old, new)
         texts = table_text(stored.encoded.decode()), table_text(new)
-        truncated = context.get("alterTableOpType") == "TRUNCATE"
-        work.record(table_events.alter_table(*texts, truncated=truncated))
+        work.record(table_events.alter_table(*texts, truncated=truncates(context)))
         follow_altered(work, stored.ref, old, new)
         if not move and new.sd.location != old.sd.location:
             check_unblocked(work, [new.sd.location])

@@ -364,6 +364,9 @@ def test_insert_is_enough_for_statistics_only(client_of: Clients, home: tuple[st
     ):
         with pytest.raises(MetaException, match=denied("ALTER", f"{database}/{name}")):
             bob.alter_table(database, name, sent(change))
+    truncation = EnvironmentContext({"alterTableOpType": "TRUNCATE"})  # replicas would remove the rows
+    with pytest.raises(MetaException, match=denied("DELETE", f"{database}/{name}")):
+        bob.alter_table_with_environment_context(database, name, new, truncation)
 
 
 def test_locks_and_transactions_belong_to_their_creators(client_of: Clients, home: tuple[str, str]) -> None:
