@@ -149,11 +149,9 @@ class Permission:
         if securable.table_id is None:
             owner = securable.database_owner, securable.database_owner_kind
         changes_owner = required.new_owner is not None and _principal(*required.new_owner) != _principal(*owner)
-        if owns(self._grants, securable) and not (changes_owner and withheld_rights(self._grants, securable)):
-            return
-        if changes_owner:
-            raise self._denied(Right.OWNERSHIP, name)
         _keep_owner(new, *owner)
+        if changes_owner and (not owns(self._grants, securable) or withheld_rights(self._grants, securable)):
+            raise self._denied(Right.OWNERSHIP, name)
 
     def _held_inside(self, database: DatabaseName) -> frozenset[str]:
         """Returns the rights on all tables of a database. A policy engine decides about each; others are inherited."""

@@ -276,7 +276,8 @@ def test_unset_fields_keep_their_stored_values(client_of: Clients, homes: tuple[
     grant(root, on_table(theirs, "t"), "ALTER", "bob")
     grant(root, on_database(theirs), "ALTER", "bob")
     bob.alter_table(theirs, "t", table(theirs, "t", [("ds", "string")], owner=None))
-    bob.alter_database(theirs, Database(name=theirs, parameters={"a": "b"}))
+    for user in ("bob", "zowner"):
+        client_of(user).alter_database(theirs, Database(name=theirs, parameters={"a": "b"}))
     known = root.get_table(theirs, "bucketed")
     assert (known.sd.bucketCols, known.sd.numBuckets, known.parameters["numRows"]) == (["a"], 4, "7")
     assert known.sd.serdeInfo.serializationLib == descriptor().serdeInfo.serializationLib
