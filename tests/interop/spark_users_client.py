@@ -71,6 +71,8 @@ def attempt(spark, word, argument):  # noqa: C901 - one branch for each attempt
         return spark.range(1).select(udf(read_environment)("id")).collect()
     if word == "!conf":
         return [[spark.conf.get(argument)]]
+    if word == "!conf-set":
+        return spark.conf.set(argument, "true")
     if word == "!expression":
         return spark.range(1).selectExpr(argument).collect()
     if word == "!setting-variable":

@@ -160,6 +160,32 @@ def test_bob_sees_nothing_of_alice(gateway: Gateway) -> None:
 
 
 @pytest.mark.timeout(900)
+def test_settings_and_options_lead_to_no_other_files(gateway: Gateway) -> None:
+    location = Path(f"{warehouse(gateway)}/alice.db/plain")
+    before = sorted(location.iterdir())
+    option = f"WITH ('PATH'='{location}', a='1', b='2', c='3', d='4', e='5', recursiveFileLookup='true')"
+    xsd = f"map('rowValidationXSDPath', '{before[0]}')"
+    analyzer = "spark.sql.analyzer.singlePassResolver.enabled"  # Spark's second analyzer, which runs no injected rules
+    answers = gateway.ask(
+        "bob",
+        "CREATE TABLE bob.lines (line STRING) USING text",
+        "CREATE TABLE bob.numbers (id INT) USING parquet",
+        f"SET {analyzer}=true",
+        f"!conf-set {analyzer}",
+        "!conf-set spark.sql.optimizer.excludedRules",
+        f"SELECT * FROM parquet.`{location}`",
+        f"SELECT * FROM bob.numbers {option}",
+        f"INSERT INTO bob.lines {option} VALUES ('x')",
+        f"SELECT from_xml('<a>1</a>', 'a INT', {xsd})",
+    )
+    assert answers[:2] == [[], []]
+    assert [answer for answer in answers[2:] if REJECTED not in answer] == []
+    assert sorted(location.iterdir()) == before
+    url = f"{gateway.beeline('bob', password_of('bob'), 'SELECT 1', settings=[f'{analyzer}=true'])}"
+    assert REJECTED in url or "Failed to open new session" in url, url
+
+
+@pytest.mark.timeout(900)
 def test_credentials_of_the_storage_are_hidden(gateway: Gateway) -> None:
     variables = ("${env:AWS_SECRET_ACCESS_KEY}", "${spark.hadoop.fs.s3a.secret.key}")
     attempts = (

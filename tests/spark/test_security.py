@@ -124,12 +124,20 @@ for table, kind in {"sheet": "USING csv", "note": "STORED AS TEXTFILE"}.items():
                 print(table, right, name, "was executed")
             except Exception as error:
                 print(table, right, name, "Permission denied" in str(error) or "LOAD DATA is not" in str(error))
-    spark.table(table).collect()  # Spark keeps the plan of the table
+    spark.table(table).createOrReplaceTempView("kept")
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW parsed AS SELECT * FROM {table}")
+    spark.sql("SELECT (SELECT max(a) FROM parsed) AS a").createOrReplaceTempView("nested")
+    names = (table, "kept", "parsed", "nested", f"(SELECT (SELECT max(a) FROM {table}))")
+    queries = [f"SELECT * FROM {name}" for name in names]
+    queries.append(f"CREATE TABLE taken USING csv AS SELECT * FROM {table}")
+    print(table, "rows", [spark.sql(query).collect()[0][0] for query in queries[:5]])  # Spark caches the relation
     admin.methods.revoke_privileges(of_clerk("root", (whole, "SELECT")))
-    try:
-        spark.table(table).collect()
-    except Exception as error:
-        print(table, "read", "[SELECT] privilege" in str(error))
+    for query in queries:
+        try:
+            spark.sql(query).collect()
+            print(query, "was executed")
+        except Exception as error:
+            print(table, "read", "[SELECT] privilege" in str(error))
     print(table, "files", sorted(path.name for path in folder.iterdir()))
 spark.sql(attempts["LOAD"])  # needs INSERT, not SELECT
 print("loaded", (folder / "__init__.py").exists())
@@ -193,7 +201,8 @@ def test_spark_over_tls(database_url: str, start_metastore: Callable[..., Server
             assert f"{table} SELECT {attempt} True" in done.stdout, done.stdout
         for attempt in ("OVERWRITE", "TRUNCATE", "CREATE"):
             assert f"{table} INSERT {attempt} True" in done.stdout, done.stdout
-        assert f"{table} read True" in done.stdout
+        assert f"{table} rows [7, 7, 7, 7, 7]" in done.stdout
+        assert done.stdout.count(f"{table} read True") == 6, done.stdout
         assert f"{table} files ['rows']" in done.stdout, done.stdout
     assert "loaded True" in done.stdout, done.stderr[-3000:]
     assert "revoked True []" in done.stdout, done.stdout + done.stderr[-3000:]

@@ -1,5 +1,6 @@
 package spark_client.core;
 
+import java.net.URI;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
@@ -8,6 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.SparkConf;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
@@ -16,6 +18,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
+import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.TableSpecBase;
 import org.apache.spark.sql.catalyst.plans.logical.V2CreateTablePlan;
@@ -59,6 +62,8 @@ public final class RestrictedDriver extends Rule {
   /** Formats of tables. Other data sources reach other systems, or load the class that the statement names. */
   private static final Set FORMATS =
       new HashSet(Arrays.asList("parquet", "orc", "csv", "json", "text", "avro", "xml", "hive"));
+  /** Options of formats that name a file, which Spark reads when it parses rows. */
+  private static final Set FILE_OPTIONS = new HashSet(Arrays.asList("avroschemaurl", "rowvalidationxsdpath"));
   /** Simple names of expressions that call methods of classes which the statement or the metastore names. */
   private static final Set EXPRESSIONS = new HashSet(Arrays.asList(
       "CallMethodViaReflection", "TryReflect", "HiveSimpleUDF", "HiveGenericUDF", "HiveGenericUDTF",
@@ -80,6 +85,7 @@ public final class RestrictedDriver extends Rule {
   public RestrictedDriver(SparkSession session) {
     this.session = session;
     this.isOn = session.sparkContext().conf().getBoolean(SETTING, false);
+    if (isOn) FixedSettings.enforce(session.sparkContext().conf());
   }
 
   public TreeNode apply(TreeNode plan) {
@@ -140,7 +146,8 @@ public final class RestrictedDriver extends Rule {
       Object name = ((Map.Entry) each).getKey(), value = ((Map.Entry) each).getValue();
       if (!(name instanceof String && value instanceof String)) continue;
       if (((String) value).contains(VARIABLE)) reject("a variable in the property " + name);
-      if (isOfHadoop((String) name)) reject("the property " + name);
+      boolean namesFile = FILE_OPTIONS.contains(((String) name).toLowerCase(Locale.ROOT));
+      if (namesFile || isOfHadoop((String) name)) reject("the property " + name);
     }
   }
 
@@ -153,6 +160,7 @@ public final class RestrictedDriver extends Rule {
     if (plan instanceof UnresolvedRelation) check((UnresolvedRelation) plan);
     if (plan instanceof LogicalRelation) check((LogicalRelation) plan);
     if (plan instanceof DataSourceV2Relation && ((DataSourceV2Relation) plan).catalog().isEmpty()) rejectFiles();
+    if (plan instanceof InsertIntoStatement) check(((InsertIntoStatement) plan).table());
     if (plan instanceof V2CreateTablePlan) checkFormat(plan);
     if (plan instanceof V2CreateTablePlan && NEW_TABLES.contains(name)) checkColumns((V2CreateTablePlan) plan);
     if (plan instanceof InsertIntoHadoopFsRelationCommand) check((InsertIntoHadoopFsRelationCommand) plan);
@@ -173,6 +181,7 @@ public final class RestrictedDriver extends Rule {
 
   private static void check(InsertIntoHadoopFsRelationCommand insert) {
     if (insert.catalogTable().isEmpty() && !Scala.map(insert.options()).containsValue(KEY)) rejectFiles();
+    checkPath(insert.catalogTable(), insert.options());
   }
 
   private static void checkFormat(LogicalPlan plan) {
@@ -198,10 +207,25 @@ public final class RestrictedDriver extends Rule {
     if (!(relation.relation() instanceof HadoopFsRelation)) {
       reject("the data source " + relation.relation().getClass().getSimpleName());
     }
+    checkPath(relation.catalogTable(), ((HadoopFsRelation) relation.relation()).options());
+  }
+
+  /**
+   * Rejects an option `path` of a statement. Spark ignores it for tables, but not with other upper and lower case: both
+   * names are then in one map, and Spark takes either value.
+   */
+  private static void checkPath(Option table, scala.collection.immutable.Map options) {
+    if (table.isEmpty() || ((CatalogTable) table.get()).storage().locationUri().isEmpty()) return;
+    Path location = new Path((URI) ((CatalogTable) table.get()).storage().locationUri().get());
+    for (Object each : Scala.map(options).entrySet()) {
+      String name = (String) ((Map.Entry) each).getKey(), value = (String) ((Map.Entry) each).getValue();
+      if (name.equalsIgnoreCase("path") && !location.equals(new Path(value))) reject("the option " + name);
+    }
   }
 
   private void check(Expression expression) {
     String name = expression.getClass().getSimpleName();
+    for (int i = 0; i < expression.productArity(); i++) checkProperties(expression.productElement(i));
     if (EXPRESSIONS.contains(name)) reject("code in Spark's JVM (" + name + ")");
     if (expression instanceof UnresolvedFunction) check((UnresolvedFunction) expression);
     if (expression instanceof SubqueryExpression) check((LogicalPlan) ((SubqueryExpression) expression).plan());
@@ -231,7 +255,7 @@ public final class RestrictedDriver extends Rule {
     reject("data outside of tables");
   }
 
-  private static void reject(String what) {
+  static void reject(String what) {
     Platform.throwException(new QueryExecutionException(
         what + " is not available on a server for several users: read and write tables; files named by a path, classes "
             + "and programs would go around the metastore's rights", null));
