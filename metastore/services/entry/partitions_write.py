@@ -72,8 +72,8 @@ class PartitionWriteService(ChangingService):
                         stored = _get_table(work, table, lock="share")
                         if stored.ref != seen.ref or (if_not_exists and _existing(work, stored, adding)):
                             raise LookNeededError  # another call has changed the table or its partitions since the read
-                        at_defaults = [one.partition.sd.location for one in adding if id(one.partition) in unplaced]
-                        check_defaults(work, stored.ref.id, stored.encoded.decode().sd.location, at_defaults)
+                        at_defaults = (one.partition.sd.location for one in adding if id(one.partition) in unplaced)
+                        check_defaults(work, stored, at_defaults)
                         self._insert(work, stored, adding)
                         directories.confirm(work)
         except AlreadyExistsError:

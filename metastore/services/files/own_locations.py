@@ -8,6 +8,7 @@ from metastore.context import decision
 from metastore.domain.query_ids import holds, names_write
 from metastore.errors import InvalidInputError
 from metastore.services.files.planning import check_available
+from metastore.storage.references import StoredTable
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
@@ -44,14 +45,16 @@ def require_retirable(
     )
 
 
-def check_defaults(work: UnitOfWork, table_id: int, root: str | None, locations: Iterable[str | None]) -> None:
+def check_defaults(work: UnitOfWork, table: StoredTable, locations: Iterable[str | None]) -> None:
     """Raises InvalidOperationError for a default location that belongs to another object.
 
     Administrators may use it, and everybody without authorization: Hive permits two tables over the same files.
     """
+    if decision.get() is None:
+        return
     wanted = {paths.canonical(location) for location in locations if location}
-    if root and wanted and decision.get() is not None:
-        check_available(sorted(of_others(work, table_id, [paths.canonical(paths.without_version(root))], wanted)))
+    if wanted and (root := table.encoded.decode().sd.location):
+        check_available(sorted(of_others(work, table.ref.id, [paths.canonical(paths.without_version(root))], wanted)))
 
 
 def _reject(query_id: str, rejected: set[str]) -> None:
