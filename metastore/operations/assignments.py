@@ -45,17 +45,20 @@ def set_table_owner(grants: CallerGrants, table: Table | None) -> None:
     """Makes the caller the owner, unless the call names one of the caller's groups or roles; makes the caller the
     grantor of the privileges in the table.
 
-    Raises PermissionDeniedError if the caller may not grant one of them.
+    Raises PermissionDeniedError if the caller may not grant one of them to others. Trino always sends the owner's.
     """
     if table is None:
         return
     if not _may_own(grants, table.owner, table.ownerType):
         table.owner, table.ownerType = grants.user, int(PrincipalKind.USER)
+    if grants.by_policy:
+        table.privileges = None  # they would have no effect
     if (privileges := table.privileges) is not None:
         for by_principal in (privileges.userPrivileges, privileges.groupPrivileges, privileges.rolePrivileges):
-            for infos in (by_principal or {}).values():
+            for principal, infos in (by_principal or {}).items():
                 _set_grantors(grants, infos or ())
-                _check_granted(grants, table, infos or ())
+                if by_principal is not privileges.userPrivileges or principal != grants.user:
+                    _check_granted(grants, table, infos or ())
 
 
 def _check_granted(grants: CallerGrants, table: Table, infos: Iterable[PrivilegeGrantInfo | None]) -> None:

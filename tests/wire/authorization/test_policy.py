@@ -33,7 +33,7 @@ from tests.wire.authorization.granting import bag, on_table
 from tests.wire.authorization.test_costs import Client
 from tests.wire.authorization.test_matrix import speaking
 from tests.wire.builders import columns, table
-from thrift_idl.gen.hive_metastore.ttypes import Database
+from thrift_idl.gen.hive_metastore.ttypes import Database, PrincipalPrivilegeSet, PrivilegeGrantInfo
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CreateDependentTableRequest
 
 
@@ -123,6 +123,8 @@ def test_the_engine_decides_by_pattern_and_deny(application: Application) -> Non
     with pytest.raises(PermissionDeniedError, match=r"user \[bob\] does not have \[DROP\] privilege"):
         bob.drop_table("sales", "public_orders", False)
     alice.drop_table("sales", "private", False)
+    own = PrincipalPrivilegeSet({"boss": [PrivilegeGrantInfo("SELECT", 0, "boss", 1, True)]})  # as Trino sends them
+    Client(application, "boss").create_table(table("sales", "new", privileges=own))
     assert bob.get_all_databases() == ["sales"]
     assert Client(application, "stranger").get_all_databases() == []
 

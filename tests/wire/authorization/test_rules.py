@@ -130,6 +130,8 @@ def test_an_owner_cannot_get_around_what_a_rule_denies(client_of: Clients) -> No
     ):
         with pytest.raises(TExceptionBase, match=r"Permission denied: user \[olga\]"):
             call()
+    own = PrincipalPrivilegeSet({"olga": [PrivilegeGrantInfo("SELECT", 0, "olga", 1, True)]})  # as Trino sends them
+    owner.create_table(table(sales, "pay", privileges=own))
     for on in (on_table(sales, "secret"), on_table(sales, "orders")):
         grant(owner, on, "DROP", "accomplice")
     grant(root, everywhere(f"{sales}.orders"), "DENY DROP", "olga")
