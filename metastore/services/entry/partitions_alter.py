@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from metastore.context import decision
 from metastore.domain.location_properties import is_relative
 from metastore.domain.names import TableName
 from metastore.encoding.redaction import restore_secrets
@@ -53,6 +54,11 @@ class _Change(NamedTuple):
     def relocates(self) -> bool:
         """Returns whether the partition, or one of its skewed values, has another location."""
         return locations_of(self.new.partition.sd) != locations_of(self.old.partition.sd)
+
+    @property
+    def removes(self) -> bool:
+        """Returns whether the partition, or one of its skewed values, no longer has a location that it had."""
+        return not set(locations_of(self.old.partition.sd)) <= set(locations_of(self.new.partition.sd))
 
 
 class PartitionAlterService(ChangingService):
@@ -118,10 +124,16 @@ class PartitionAlterService(ChangingService):
         changes: Sequence[_Change],
         context: Mapping[str, str],
     ) -> list[str]:
-        """Checks changed locations. Returns the new ones that no partition of the call had before."""
+        """Checks changed locations. Returns the new ones that no partition of the call had before.
+
+        Raises PermissionDeniedError if a partition loses a location, and the caller may not remove rows.
+        """
         relocated = [change for change in changes if change.relocates]
         if not relocated:
             return []
+        decided = decision.get()
+        if decided is not None and decided.no_relocation is not None and any(change.removes for change in relocated):
+            raise decided.no_relocation
         known = {text for change in changes for text in locations_of(change.old.partition.sd)}
         descriptors = [change.new.partition.sd for change in relocated]
         admit_descriptors(self._warehouse.roots, table, descriptors, known)

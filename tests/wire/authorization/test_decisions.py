@@ -112,12 +112,12 @@ def test_readers_follow_an_atomic_replacement(
     root, alice = Client(application, ADMIN), Client(application, "alice")
 
     def replace() -> None:
-        new = table(shared, "new", [("ds", "string")], owner="alice")
+        new = table(shared, name := unique("new"), [("ds", "string")], owner="alice")
         root.create_table(new)
-        root.add_partition(partition(shared, "new", ["2"]))
+        root.add_partition(partition(shared, name, ["2"]))
         new.tableName = "t"
         properties = EnvironmentContext({REPLACES: "true"})
-        root.alter_table_with_environment_context(shared, "new", new, properties)
+        root.alter_table_with_environment_context(shared, name, new, properties)
 
     alice.create_table(table(shared, "t", [("ds", "string")]))
     for read in (

@@ -244,6 +244,12 @@ def test_a_directory_of_another_table_does_not_become_the_own_one(client_of: Cli
         assert refused in told(call)
     assert rows.exists()
     assert alice.get_partition_names(shared, "own", -1) == ["ds=2"]
+    bob, away = client_of("bob"), alice.get_partition(shared, "own", ["2"])
+    bob.alter_partition(shared, "own", away)
+    away.sd.location = f"{own}/empty"  # as if its rows were deleted
+    assert "[DELETE] privilege" in told(lambda: bob.alter_partition(shared, "own", away))
+    grant(root, on_table(shared, "own"), "DELETE", "bob")
+    bob.alter_partition(shared, "own", away)
     root.append_partition(shared, "own", ["1"])
 
 
