@@ -104,7 +104,7 @@ def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Se
     extensions.injectResolutionRule(tables)
     extensions.injectPostHocResolutionRule(rule("Explain$Resolve"))
     extensions.injectPostHocResolutionRule(tables)
-    for name in ("ResolveDependentTables", "CheckWrites", "CheckFileSinks"):
+    for name in ("RestrictedDriver", "ResolveDependentTables", "CheckWrites", "CheckFileSinks"):
         extensions.injectPostHocResolutionRule(rule(name))
     extensions.injectPreCBORule(rule("CheckReads"))
     extensions.injectPostHocResolutionRule(rule("ResolveSkewJoin"))  # after Spark has padded char(n) columns

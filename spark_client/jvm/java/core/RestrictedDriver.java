@@ -1,5 +1,6 @@
 package spark_client.core;
 
+import java.io.IOException;
 import java.net.URI;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -179,9 +180,9 @@ public final class RestrictedDriver extends Rule {
     if (parts.size() == 2 && (name.contains("/") || name.contains(":"))) rejectFiles();
   }
 
-  private static void check(InsertIntoHadoopFsRelationCommand insert) {
+  private void check(InsertIntoHadoopFsRelationCommand insert) {
     if (insert.catalogTable().isEmpty() && !Scala.map(insert.options()).containsValue(KEY)) rejectFiles();
-    checkPath(insert.catalogTable(), insert.options());
+    checkPath(insert.catalogTable(), insert.outputPath());
   }
 
   private static void checkFormat(LogicalPlan plan) {
@@ -202,24 +203,32 @@ public final class RestrictedDriver extends Rule {
     if (plan.tableSchema().isEmpty()) reject("CREATE TABLE without columns");
   }
 
-  private static void check(LogicalRelation relation) {
+  private void check(LogicalRelation relation) {
     if (relation.catalogTable().isEmpty()) rejectFiles();
     if (!(relation.relation() instanceof HadoopFsRelation)) {
       reject("the data source " + relation.relation().getClass().getSimpleName());
     }
-    checkPath(relation.catalogTable(), ((HadoopFsRelation) relation.relation()).options());
+    HadoopFsRelation files = (HadoopFsRelation) relation.relation();
+    if (files.location() instanceof HiveTableIndex) return;
+    for (Object root : Scala.list(files.location().rootPaths())) checkPath(relation.catalogTable(), (Path) root);
   }
 
   /**
-   * Rejects an option `path` of a statement. Spark ignores it for tables, but not with other upper and lower case: both
-   * names are then in one map, and Spark takes either value.
+   * Rejects files outside of a table. Spark ignores an option `path` of a statement, but not with other upper and lower
+   * case: both names are then in one map, and Spark takes either value.
    */
-  private static void checkPath(Option table, scala.collection.immutable.Map options) {
+  private void checkPath(Option table, Path used) {
     if (table.isEmpty() || ((CatalogTable) table.get()).storage().locationUri().isEmpty()) return;
     Path location = new Path((URI) ((CatalogTable) table.get()).storage().locationUri().get());
-    for (Object each : Scala.map(options).entrySet()) {
-      String name = (String) ((Map.Entry) each).getKey(), value = (String) ((Map.Entry) each).getValue();
-      if (name.equalsIgnoreCase("path") && !location.equals(new Path(value))) reject("the option " + name);
+    if (!qualified(used).equals(qualified(location))) reject("an option that leads the table to other files");
+  }
+
+  private Path qualified(Path path) {
+    try {
+      return path.getFileSystem(session.sessionState().newHadoopConf()).makeQualified(path);
+    } catch (IOException failure) {
+      Platform.throwException(failure);
+      return null;
     }
   }
 
