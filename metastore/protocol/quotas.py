@@ -9,6 +9,7 @@ from typing import Any, Final
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TTransport import TTransportBase
 
+from metastore.addresses import host_of, network_of
 from metastore.context import Caller
 from metastore.domain.client_kinds import OTHER
 from metastore.domain.quotas import Quota, Quotas
@@ -121,7 +122,7 @@ class QuotaGuard:
         )
 
     def _of(self, peer: Caller) -> list[tuple[str, Quota]]:
-        user = peer.user or peer.peer.rpartition(":")[0]  # without a user, its address
+        user = peer.user or network_of(host_of(peer.peer))
         client = peer.client or OTHER
         return [
             (f"user {user}", self._quotas.of_user(user)),

@@ -9,9 +9,9 @@ from itertools import combinations
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
+from metastore.addresses import Network, parse_networks
 from metastore.errors import ConfigurationError
 from metastore.identity import CERTIFICATE, JWT, METHODS, PASSWORD
-from metastore.networks import Network, parse_networks
 from metastore.settings import Settings
 
 _OVERRIDABLE: Final = ("tls", "authentication", "tls_client_certificates", "proxy_protocol_from")

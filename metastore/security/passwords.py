@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TextIO
 
+from metastore.addresses import host_of, network_of
 from metastore.errors import ConfigurationError, InvalidInputError, NotFoundError
 from metastore.identity import (
     PASSWORD,
@@ -26,7 +27,7 @@ from metastore.identity import (
 )
 from metastore.security.ldap import canonical_name
 from metastore.security.login_pool import LoginPool
-from metastore.security.throttle import LoginThrottle, SharedFailures, host_of
+from metastore.security.throttle import LoginThrottle, SharedFailures
 
 log = logging.getLogger("metastore.security")
 
@@ -55,7 +56,7 @@ class LoginGuard:
         Its future raises AuthenticationFailedError, as this method does while a delay runs.
         """
         user = canonical_name(user) or user  # a directory accepts several spellings
-        host = host_of(peer)
+        host = network_of(host_of(peer))
         self._throttle.check(user, host)
 
         def checked() -> Identity:
@@ -77,7 +78,8 @@ class LoginGuard:
 
     def submit_token(self, message: str, peer: str, check: Callable[[], Identity]) -> Future[Identity]:
         """Starts the check of a JWT. Nobody can guess one, so failures neither count nor delay the claimed user."""
-        return self._pool.submit((hashlib.sha256(message.encode()).hexdigest(), host_of(peer)), message, check)
+        client = hashlib.sha256(message.encode()).hexdigest(), network_of(host_of(peer))
+        return self._pool.submit(client, message, check)
 
 
 class Plain:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl
 
+from metastore.addresses import Network, contains, parse_networks
 from metastore.errors import ConfigurationError
-from metastore.networks import Network, contains, parse_networks
 
 _ANY: Final = "*"
 _KEYS: Final = ("users", "groups", "hosts")
@@ -42,7 +42,7 @@ class ProxyUsers:
         rule = self._rules.get(user)
         if rule is None or not other:
             return False
-        if rule.networks is not None and not contains(rule.networks, peer.rpartition(":")[0].strip("[]")):
+        if rule.networks is not None and not contains(rule.networks, peer):
             return False
         if _ANY in rule.users or other in rule.users or _ANY in rule.groups:
             return True

@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from metastore.client_network import network_of
 from metastore.errors import MetastoreError
 from metastore.identity import AuthenticationUnavailableError
 
@@ -57,7 +56,7 @@ class LoginThrottle:
 
     While a delay runs, logins are rejected without a check of their password: so a guess costs the server nothing and
     reveals nothing. Failures from other addresses do not delay a user at an address from which the user has logged in
-    before. `host` is the network of the client (`host_of`).
+    before. `host` is the network of the client (`addresses.network_of`).
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, shared: SharedFailures | None = None) -> None:
@@ -155,8 +154,3 @@ def _database() -> Iterator[None]:
 
 class ThrottledError(AuthenticationUnavailableError):
     """The password was not checked, because of earlier failures."""
-
-
-def host_of(peer: str) -> str:
-    """Returns the network of a client at "host:port"."""
-    return network_of(peer.rpartition(":")[0])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from metastore.addresses import Network, contains
 from metastore.identity import (
     CERTIFICATE,
     JWT,
@@ -17,7 +18,6 @@ from metastore.identity import (
     Identity,
     Mechanism,
 )
-from metastore.networks import Network, contains
 from metastore.server_certificate import OFF, REQUIRED, Certificate
 
 _METHOD_TEXTS: Final = {
@@ -82,7 +82,7 @@ class Listener:
 
     def is_proxy(self, peer: str) -> bool:
         """Returns whether the peer at "host:port" is a proxy that names its clients."""
-        return bool(self.proxies) and contains(self.proxies, peer.rpartition(":")[0].strip("[]"))
+        return bool(self.proxies) and contains(self.proxies, peer)
 
     def refusal(self, identity: Identity | None, *, encrypted: bool) -> str:
         """Returns the reason why a client may not call, or an empty text."""

@@ -19,6 +19,7 @@ from proxyprotocol import ProxyProtocolIncompleteError
 from proxyprotocol.detect import ProxyProtocolDetect
 from proxyprotocol.result import is_ipv4, is_ipv6
 
+from metastore.addresses import peer_name
 from metastore.transport.listener import Listener
 
 logger = logging.getLogger("metastore.transport")
@@ -139,9 +140,3 @@ class ProxyHeaders:
             "connection from %s closed: %s; METASTORE_PROXY_PROTOCOL_FROM contains this address", waiting.proxy, reason
         )
         self._remove(waiting).close()
-
-
-def peer_name(host: str, port: int) -> str:
-    """Returns the address of a peer as "host:port", without the prefix of an IPv4 address on an IPv6 socket."""
-    host = host.removeprefix("::ffff:")
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -16,11 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from metastore.addresses import peer_name
 from metastore.transport import memory
 from metastore.transport.accept_balance import AcceptTurn
 from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
-from metastore.transport.proxy_protocol import ProxyHeaders, peer_name
+from metastore.transport.proxy_protocol import ProxyHeaders
 from metastore.transport.session import Application
 from metastore.transport.session_review import SessionReview
 from metastore.transport.worker_pool import WorkerPool

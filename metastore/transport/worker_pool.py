@@ -12,7 +12,7 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import Any, Final
 
-from metastore.client_network import network_of
+from metastore.addresses import host_of, network_of
 from metastore.identity import Identity
 from metastore.transport.admission import Admission
 from metastore.transport.connection import Connection
@@ -205,7 +205,7 @@ class WorkerPool:
         return False
 
     def _address(self, peer: str) -> Address:
-        host = network_of(peer.rpartition(":")[0])
+        host = network_of(host_of(peer))
         return self._addresses.get(host) or Address(host)
 
     def _check_timed(self, now: float) -> None:

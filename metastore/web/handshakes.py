@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Callable
 from typing import cast
 
-from metastore.client_network import network_of, one_to_close
+from metastore.addresses import network_of, one_to_close
 
 MakeProtocol = Callable[[], asyncio.Protocol]
 

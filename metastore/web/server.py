@@ -16,7 +16,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from metastore.client_network import network_of, one_to_close
+from metastore.addresses import network_of, one_to_close
 from metastore.web.handshakes import Handshakes, MakeProtocol
 
 _MAX_CONNECTIONS: Final = 64

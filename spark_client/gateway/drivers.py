@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Final
 from weakref import WeakValueDictionary
 
+from metastore.addresses import network_of
 from metastore.client import Credentials
 from metastore.client.errors import AuthenticationError, ClientError, LoginUnavailableError
-from metastore.client_network import network_of
 from spark_client.errors import SessionError
 from spark_client.gateway import driver_process
 from spark_client.gateway.driver_log import DriverLog

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
-from metastore.client_network import network_of, one_to_close
+from metastore.addresses import network_of, one_to_close
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _BACKLOG: Final = 128

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 import trustme
 
-from metastore.client_network import one_to_close
+from metastore.addresses import one_to_close
 from metastore.web.handshakes import Handshakes
 
 FOREVER = 3600.0  # seconds

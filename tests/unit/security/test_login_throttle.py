@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from metastore.addresses import host_of, network_of
 from metastore.errors import UnavailableError
 from metastore.identity import (
     JWT,
@@ -26,7 +27,7 @@ from metastore.security.authenticator import SessionChecks
 from metastore.security.jwt import is_token
 from metastore.security.login_pool import LoginPool
 from metastore.security.passwords import LoginGuard, PasswordFile, Plain
-from metastore.security.throttle import LoginThrottle, ThrottledError, host_of
+from metastore.security.throttle import LoginThrottle, ThrottledError
 
 HERE, ELSEWHERE = "10.0.0.1:5000", "10.0.0.2:5000"
 
@@ -155,9 +156,9 @@ def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(throttle._succeeded) <= 10
 
 
-def test_hosts() -> None:
-    assert host_of("10.0.0.1:99") == host_of("[::ffff:10.0.0.1]:99") == "10.0.0.1"
-    assert host_of("[2001:db8::1:2]:99") == host_of("[2001:db8::ffff]:1") == "2001:db8::/64"
+def test_networks_of_clients() -> None:
+    assert network_of(host_of("10.0.0.1:99")) == network_of(host_of("[::ffff:10.0.0.1]:99")) == "10.0.0.1"
+    assert network_of(host_of("[2001:db8::1:2]:99")) == network_of(host_of("[2001:db8::ffff]:1")) == "2001:db8::/64"
 
 
 def test_users_take_turns_and_one_password_is_checked_once() -> None:

@@ -18,8 +18,8 @@ from typing import Any
 
 from thrift.Thrift import TApplicationException, TMessageType, TType
 
+from metastore.addresses import parse_networks
 from metastore.context import claim_reply_memory
-from metastore.networks import parse_networks
 from metastore.transport.bind import BindError
 from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
