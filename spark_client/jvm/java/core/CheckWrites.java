@@ -1,6 +1,5 @@
 package spark_client.core;
 
-import java.io.IOException;
 import java.net.URI;
 import java.util.HashMap;
 import java.util.Map;
@@ -19,7 +18,6 @@ import org.apache.spark.sql.execution.command.TruncateTableCommand;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
 import org.apache.spark.sql.hive.execution.CreateHiveTableAsSelectCommand;
 import org.apache.spark.sql.hive.execution.InsertIntoHiveTable;
-import org.apache.spark.unsafe.Platform;
 import scala.Option;
 
 /**
@@ -91,12 +89,6 @@ public final class CheckWrites extends Rule {
 
   private String location(Option uri) {
     if (uri.isEmpty()) return null;
-    Path path = new Path((URI) uri.get());
-    try {
-      return path.getFileSystem(session.sessionState().newHadoopConf()).makeQualified(path).toString();
-    } catch (IOException failure) {
-      Platform.throwException(failure);
-      return null;
-    }
+    return HiveTableIndex.qualified(new Path((URI) uri.get()), session.sessionState().newHadoopConf()).toString();
   }
 }

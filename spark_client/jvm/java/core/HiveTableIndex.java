@@ -251,12 +251,12 @@ public final class HiveTableIndex implements FileIndex {
       InternalRow row = rows.row(texts(partition.get("values")));
       if (!filters.accept(row)) continue;
       if (!partition.get("outside").isNull()) {
-        Path location = qualified(partition.get("outside").asText(), conf);
+        Path location = qualified(new Path(partition.get("outside").asText()), conf);
         JsonNode pruned = (JsonNode) plan.get("pruned").get(partition.get("storage").asInt());
         outside.add(location, new PartitionPath(row, location), pruned, partition.get("unplaced").asBoolean());
       }
       for (JsonNode directory : partition.get("directories")) {
-        Path path = qualified(directory.asText(), conf);
+        Path path = qualified(new Path(directory.asText()), conf);
         rootPaths.add(path);
         partitions.put(path, partition.get("bucketing"));
         partitionPaths.add(new PartitionPath(row, path));
@@ -297,8 +297,7 @@ public final class HiveTableIndex implements FileIndex {
   }
 
   /** The path as Spark's listing returns it. */
-  private static Path qualified(String location, Configuration conf) {
-    Path path = new Path(location);
+  static Path qualified(Path path, Configuration conf) {
     try {
       return path.getFileSystem(conf).makeQualified(path);
     } catch (IOException unreachable) {

@@ -1,6 +1,5 @@
 package spark_client.core;
 
-import java.io.IOException;
 import java.net.URI;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -10,6 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.SparkConf;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
@@ -69,12 +69,12 @@ public final class RestrictedDriver extends Rule {
   private static final Set EXPRESSIONS = new HashSet(Arrays.asList(
       "CallMethodViaReflection", "TryReflect", "HiveSimpleUDF", "HiveGenericUDF", "HiveGenericUDTF",
       "HiveUDAFFunction", "ScalaUDF", "ScalaUDAF", "ScalaAggregator"));
-  /** Settings of a session that load classes, start programs or skip CheckReads. Only the server may set them. */
+  /** Settings of a session that load classes or start programs. Only the server may set them (also: FixedSettings). */
   private static final List SETTINGS = Arrays.asList(
       "spark.sql.catalog.", "spark.sql.execution.pyspark.", "spark.sql.extensions", "spark.sql.sources.commitProtocol",
       "spark.sql.sources.outputCommitter", "spark.sql.parquet.output.committer", "spark.sql.streaming.checkpoint",
-      "spark.sql.defaultCatalog", "spark.sql.optimizer.excludedRules", "spark.hadoop.", "fs.", "hive.metastore.",
-      "hive.exec.stagingdir", "mapreduce.outputcommitter", "mapred.output.committer");
+      "spark.sql.defaultCatalog", "spark.hadoop.", "fs.", "hive.metastore.", "hive.exec.stagingdir",
+      "mapreduce.outputcommitter", "mapred.output.committer");
 
   /** Beginnings of names of Hadoop's settings. */
   private static final List HADOOP = Arrays.asList(
@@ -220,16 +220,9 @@ public final class RestrictedDriver extends Rule {
   private void checkPath(Option table, Path used) {
     if (table.isEmpty() || ((CatalogTable) table.get()).storage().locationUri().isEmpty()) return;
     Path location = new Path((URI) ((CatalogTable) table.get()).storage().locationUri().get());
-    if (!qualified(used).equals(qualified(location))) reject("an option that leads the table to other files");
-  }
-
-  private Path qualified(Path path) {
-    try {
-      return path.getFileSystem(session.sessionState().newHadoopConf()).makeQualified(path);
-    } catch (IOException failure) {
-      Platform.throwException(failure);
-      return null;
-    }
+    Configuration conf = session.sessionState().newHadoopConf();
+    boolean isSame = HiveTableIndex.qualified(used, conf).equals(HiveTableIndex.qualified(location, conf));
+    if (!isSame) reject("an option that leads the table to other files");
   }
 
   private void check(Expression expression) {
