@@ -43,7 +43,7 @@ class TableService(ChangingService):
     def __init__(
         self, journal: Journal, clock: Clock, retention: Retention, rights: Authorization | None = None
     ) -> None:
-        """`rights`: hides tables that the caller may not see from `get`, `check_database` and `all_names`."""
+        """`rights`: hides tables that the caller may not see from `get`, `get_many`, `matching` and `all_names`."""
         super().__init__(journal, clock, retention)
         self._rights = rights
 
@@ -114,17 +114,27 @@ class TableService(ChangingService):
 
     def get_many(self, database: DatabaseName, names: Sequence[str]) -> list[Table]:
         """Returns the tables with these names. Names without a table are left out."""
+        wanted = self._seen([database.table(fold(name)) for name in names])
         with self._store.read() as work:
-            stored = work.tables.find_many(database, [fold(name) for name in names])
+            stored = work.tables.find_many(database, [table.name for table in wanted])
         return [decoded_with_id(table.encoded, table.ref.id) for table in stored]
 
     def matching(self, catalog: str, databases: str | None, pattern: str | None) -> list[Table]:
         """Returns tables by database and name. Both patterns are regular expressions; None matches all."""
         with self._store.read() as work:
             metas = work.tables.metas(catalog, databases, pattern, [])
-            stored = work.tables.find_named([TableName(catalog, meta.database, meta.name) for meta in metas])
+        wanted = self._seen([TableName(catalog, meta.database, meta.name) for meta in metas])
+        with self._store.read() as work:
+            stored = work.tables.find_named(wanted)
         by_name = sorted(stored, key=lambda table: table.ref.name)
         return [decoded_with_id(table.encoded, table.ref.id) for table in by_name]
+
+    def _seen(self, names: list[TableName]) -> list[TableName]:
+        """Leaves out tables that the caller may not see: the time of a call must not tell how large they are."""
+        if self._rights is None:
+            return names
+        visible = self._rights.visible_tables(names, names)
+        return [name for name in names if name in visible]
 
     def check_database(self, database: DatabaseName, *, has_tables: bool) -> None:
         """Raises NotFoundError, in Hive's words, if the database does not exist.

@@ -17,7 +17,9 @@ from metastore.app import Application, make_application
 from metastore.context import Caller, caller
 from metastore.errors import MetastoreError
 from metastore.handlers.registry import served
+from metastore.services.entry import tables
 from metastore.settings import Settings
+from metastore.storage.mapping.layout import decoded_with_id
 from tests.fixtures.application import called, counted
 from tests.wire.authorization.arguments import arguments_of
 from tests.wire.authorization.conftest import ADMIN
@@ -31,6 +33,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     AllocateTableWriteIdsRequest,
     CommitTxnRequest,
     Database,
+    GetTablesRequest,
     HeartbeatRequest,
     HeartbeatTxnRangeRequest,
     HiveObjectRef,
@@ -101,6 +104,32 @@ def test_hidden_and_missing_objects_cost_the_same(application: Application, name
             cost(application, "stranger", name, *arguments_of(method, names)) for names in (MISSING, HIDDEN)
         )
         assert hidden == missing
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("get_table_objects_by_name", (SHOWN, ["seen", "unseen"])),
+        ("get_table_objects_by_name_req", (GetTablesRequest(SHOWN, ["seen", "unseen"]),)),
+        ("get_table_objects_by_name_req", (GetTablesRequest(SHOWN, tablesPattern="*seen"),)),
+    ],
+)
+def test_hidden_tables_are_not_read(
+    application: Application, monkeypatch: pytest.MonkeyPatch, name: str, arguments: tuple[Any, ...]
+) -> None:
+    """The time of the call would grow with the number of their columns."""
+    root = Client(application, ADMIN)
+    if "unseen" not in root.get_all_tables(SHOWN):
+        root.create_table(table(SHOWN, "unseen", owner="patron"))
+    read = list[str]()
+
+    def recorded(encoded: Any, number: int) -> Any:
+        read.append(encoded.decode().tableName)
+        return decoded_with_id(encoded, number)
+
+    monkeypatch.setattr(tables, "decoded_with_id", recorded)
+    getattr(Client(application, "stranger"), name)(*arguments)
+    assert read == ["seen"]
 
 
 @pytest.mark.parametrize("kind", [HiveObjectType.PARTITION, HiveObjectType.COLUMN, HiveObjectType.DATABASE])
