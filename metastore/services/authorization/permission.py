@@ -247,11 +247,12 @@ class Permission:
         edges = self._work.dependencies.downwards([table.table_id], transitive=True)
         names = {TableName(required.table.catalog, edge.database, edge.table) for edge in edges}
         self._look_up(names)
-        for name in names:
-            dependent = self._securables[name]
-            if dependent is not None and not rights(self._grants, dependent) & frozenset(required.any_of):
-                on = f"all that depends on {required.table.database}/{required.table.name}"
-                raise self._denied(required.any_of[0], on)
+        found = filter(None, map(self._securables.get, names))
+        kept = [each for each in found if rights(self._grants, each).isdisjoint(required.any_of)]
+        if kept:
+            hidden = f"{sum(not sees(self._grants, each) for each in kept)} of {len(names)} tables are hidden"
+            on = f"all that depends on {required.table.database}/{required.table.name}: {hidden}"
+            raise self._denied(required.any_of[0], on)
 
     def check_dropped_indexes(self, required: DroppedIndexes) -> None:
         table = self._securables.get(required.table)
