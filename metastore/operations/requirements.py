@@ -282,13 +282,13 @@ def reported_writes(table: TableName, writes: Iterable[WriteNotificationLogReque
 
 
 def _reported(table: TableName, inserts: Iterable[InsertEventRequestData | None]) -> Requirements:
-    """Hive's replication copies these files. A name that is not absolute leads it nowhere."""
-    files = [
-        text.partition("#")[0] for insert in inserts if insert is not None for text in insert.filesAdded or () if text
-    ]
-    directories = {text.rpartition("/")[0] for text in files if not is_relative(text)}
-    if directories:
-        yield LocationPrivilege(table.parent, table, tuple(sorted(directories)))
+    """Hive's replication copies these files into these sub-directories. A relative name leads it nowhere else."""
+    for insert in filter(None, inserts):
+        files = [text.partition("#")[0] for text in filter(None, insert.filesAdded or ())]
+        directories = {text.rpartition("/")[0] for text in files if not is_relative(text)}
+        directories |= {text for text in filter(None, insert.subDirectoryList or ()) if not is_relative(text)}
+        if directories:
+            yield LocationPrivilege(table.parent, table, tuple(sorted(directories)))
 
 
 # Column statistics
