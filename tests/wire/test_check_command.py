@@ -12,7 +12,7 @@ from metastore.cli.commands import run
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import descriptor, new_table, partition, table
 from tests.wire.writing import begin, write_file
-from thrift_idl.gen.hive_metastore.ttypes import Database
+from thrift_idl.gen.hive_metastore.ttypes import Database, SerDeInfo
 
 Capture = pytest.CaptureFixture[str]
 BUCKETED = {"bucketCols": ["a"], "numBuckets": 4}
@@ -145,9 +145,24 @@ def test_locations_that_clients_may_read_elsewhere_are_findings(
     capsys: Capture, metastore_server: Server, metastore_client: Any
 ) -> None:
     properties = {"custom.root": "s3a://bucket/x", "path": "s3a://bucket/y", "avro.schema.url": "s3a://bucket/${z}"}
-    name = new_table(metastore_client, parameters=properties)
+    name = new_table(metastore_client, [("ds", "string")], parameters=properties)
+    for value in ("1", "2"):
+        own = SerDeInfo(parameters={"own.root": "s3a://bucket/p", "custom.root": "s3a://bucket/x"})
+        metastore_client.add_partition(partition(*name, [value], sd=descriptor(serdeInfo=own)))
+    home = metastore_client.get_database(name[0])
+    home.parameters = {"home.root": "s3a://bucket/d"}
+    metastore_client.alter_database(name[0], home)
     status, lines, _ = check(capsys, metastore_server, name)
     assert status == 1
+    assert lines.count("custom.root") == 1
+    assert (
+        f"s3a://bucket/p\tlocation in property own.root, which authorization does not check\t{'.'.join(name)}" in lines
+    )
+    assert "partition ds=1" in lines
+    assert "partition ds=2" not in lines
+    status, lines, _ = check(capsys, metastore_server, name[:1])
+    assert status == 1
+    assert f"s3a://bucket/d\tlocation in property home.root, which authorization does not check\t{name[0]}\t" in lines
     assert "location in property custom.root, which authorization does not check" in lines
     assert "bucket/y" not in lines
     assert "bucket/${z}\tlocation with a variable or a pattern, which clients replace" in lines

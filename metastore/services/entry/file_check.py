@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from metastore.domain.location_properties import is_template, named_locations, unknown_locations
 from metastore.domain.names import TableName
@@ -20,9 +21,11 @@ from metastore.services.rules.locations import locations_of
 from metastore.services.rules.lookup import database_names
 from metastore.services.rules.tables import is_view
 from metastore.storage.references import StoredTable
+from metastore.storage.repositories.partitions import identified
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import FileEntry, Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import Database, Partition, Table
 from thrift_idl.gen.metastore.ttypes import CheckFilesResult, FileProblem
 
 MISSING, UNOWNED, REMAINS, UNFINISHED = (
@@ -33,6 +36,7 @@ MISSING, UNOWNED, REMAINS, UNFINISHED = (
 )
 UNKNOWN_PROPERTY = "location in property {}, which authorization does not check"
 TEMPLATE = "location with a variable or a pattern, which clients replace"
+_AT_ONCE: Final = 1000  # partitions
 
 
 class FileCheckService(FileService):
@@ -52,7 +56,7 @@ class FileCheckService(FileService):
         problems: list[FileProblem] = []
         looked = 0
         if problem := self._journal.lineage.problem():
-            problems.append(_problem(self._warehouse.root, problem, repairable=False, repaired=False))
+            problems.append(_problem(self._warehouse.root, problem))
             repair = False
         ids = alterable_ids(self._store, self._rights, name)
         if ids is None:
@@ -63,9 +67,11 @@ class FileCheckService(FileService):
             walk = _Walk(self._warehouse, stored, self._warehouse.roots.within(locations))
             looked += walk.looked
             problems += self._confirmed(walk, stored, repair=repair)
-            problems += _unknown_locations(stored)
-            problems += _templates(stored, locations)
-        for database, location in [] if name.name else self._databases(name, is_whole=ids is None):
+            problems += [_problem(text, TEMPLATE, str(stored.ref.name)) for text in filter(is_template, locations)]
+            problems += self._properties_of(stored)
+        for database, struct in [] if name.name else self._databases(name, is_whole=ids is None):
+            problems += _odd_properties(database, [struct.parameters], set())
+            location = struct.locationUri
             if not self._warehouse.roots.within([location]):
                 continue
             looked += 1
@@ -86,16 +92,31 @@ class FileCheckService(FileService):
             with self._store.read() as work:
                 yield from work.tables.find_ids([number])
 
-    def _databases(self, name: TableName, *, is_whole: bool) -> list[tuple[str, str]]:
+    def _databases(self, name: TableName, *, is_whole: bool) -> list[tuple[str, Database]]:
         with self._store.read() as work:
             names = [name.parent] if name.database else database_names(work)
         if not name.database and not is_whole and self._rights is not None:
             names = sorted(self._rights.alterable_databases(names))
         with self._store.read() as work:
             stored = [(str(database_name), work.databases.find(database_name)) for database_name in names]
-            located = [(owner, one.encoded.decode().locationUri) for owner, one in stored if one]
-            kept = borrowed(work, [location for _, location in located])
-        return [(owner, location) for owner, location in located if location not in kept]
+            structs = [(owner, one.encoded.decode()) for owner, one in stored if one]
+            kept = borrowed(work, [struct.locationUri for _, struct in structs])
+        return [(owner, struct) for owner, struct in structs if struct.locationUri not in kept]
+
+    def _properties_of(self, stored: StoredTable) -> Iterator[FileProblem]:
+        """Yields the odd properties of a table, and those of partitions that the table or another partition does not
+        have with the same value.
+        """
+        reported = set[tuple[str, str]]()
+        yield from _odd_properties(str(stored.ref.name), _properties(stored.encoded.decode()), reported)
+        with self._store.read() as work:
+            ids = work.partitions.ids(stored.ref, None)
+        for start in range(0, len(ids), _AT_ONCE):
+            with self._store.read() as work:
+                partitions = work.partitions.select_stored(stored.ref, identified(ids[start : start + _AT_ONCE]))
+            for each in partitions:
+                owner = f"{stored.ref.name} partition {each.name}"
+                yield from _odd_properties(owner, _properties(each.partition), reported)
 
     def _locations(self, stored: StoredTable) -> list[str]:
         """Returns the table's own locations in the catalog; none of a view, and no borrowed ones."""
@@ -113,7 +134,7 @@ class FileCheckService(FileService):
         left = self._warehouse.roots.within(self._locations(tables[0])) if tables else []
         now = {paths.canonical(location) for location in left}
         missing = self._still_missing([text for text in walk.missing if paths.canonical(text) in now])
-        lost = [_problem(text, MISSING, walk.owner, repairable=False, repaired=False) for text in missing]
+        lost = [_problem(text, MISSING, walk.owner) for text in missing]
         return [*lost, *self._unowned(walk.owner, walk.unowned, repair)]
 
     def _still_missing(self, locations: Sequence[str]) -> list[str]:
@@ -170,34 +191,35 @@ class FileCheckService(FileService):
             try:
                 trashed += self._warehouse.children(paths.join(root, paths.TRASH))[1]
             except UnavailableError as error:
-                problems.append(_problem(root, str(error), repairable=False, repaired=False))
+                problems.append(_problem(root, str(error)))
         with self._store.read() as work:
             known = work.file_operations.known_in_trash([paths.name(text) for text in trashed])
         unknown = [text for text in trashed if paths.name(text) not in known]
-        return problems + [
-            _problem(text, REMAINS, "", self._warehouse.files(text), repairable=False, repaired=False)
-            for text in unknown
-        ]
+        return problems + [_problem(text, REMAINS, "", self._warehouse.files(text)) for text in unknown]
 
 
-def _unknown_locations(stored: StoredTable) -> Iterator[FileProblem]:
-    """Yields the properties of a table that name a location, but that are not in `domain.location_properties`."""
-    for properties in _properties(stored):
-        for name, value in unknown_locations(properties):
-            yield _problem(value, UNKNOWN_PROPERTY.format(name), str(stored.ref.name), repairable=False, repaired=False)
+def _odd_properties(
+    owner: str, held: Iterable[Mapping[str, str] | None], reported: set[tuple[str, str]]
+) -> Iterator[FileProblem]:
+    """Yields properties that name a location and are not in `domain.location_properties`. Yields locations that clients
+    replace, too: they need LOCATION on everything, and may be older than this rule.
+
+    `reported`: problems and locations to leave out. This function adds what it yields.
+    """
+    for properties in filter(None, held):
+        odd = [(UNKNOWN_PROPERTY.format(name), value) for name, value in unknown_locations(properties)]
+        odd += [(TEMPLATE, location) for location in filter(is_template, named_locations(properties))]
+        for problem, value in odd:
+            if (problem, value) not in reported:
+                reported.add((problem, value))
+                yield _problem(value, problem, owner)
 
 
-def _templates(stored: StoredTable, locations: Sequence[str]) -> Iterator[FileProblem]:
-    """Yields the locations that need LOCATION on everything. They may be older than this rule."""
-    named = (location for properties in _properties(stored) for location in named_locations(properties))
-    for location in filter(is_template, dict.fromkeys((*locations, *named))):
-        yield _problem(location, TEMPLATE, str(stored.ref.name), repairable=False, repaired=False)
-
-
-def _properties(stored: StoredTable) -> list[dict[str, str]]:
-    table = stored.encoded.decode()
-    serde = table.sd.serdeInfo.parameters if table.sd.serdeInfo else None
-    return [properties for properties in (table.parameters, table.sd.parameters, serde) if properties]
+def _properties(struct: Table | Partition) -> list[Mapping[str, str] | None]:
+    if struct.sd is None:
+        return [struct.parameters]
+    serde = struct.sd.serdeInfo
+    return [struct.parameters, struct.sd.parameters, serde.parameters if serde else None]
 
 
 class _Walk:
@@ -238,7 +260,13 @@ def _settled(work: UnitOfWork, locations: Iterable[str]) -> list[str]:
 
 
 def _problem(
-    location: str, problem: str, owner: str = "", files: Sequence[FileEntry] = (), *, repairable: bool, repaired: bool
+    location: str,
+    problem: str,
+    owner: str = "",
+    files: Sequence[FileEntry] = (),
+    *,
+    repairable: bool = False,
+    repaired: bool = False,
 ) -> FileProblem:
     size = sum(file.bytes for file in files)
     return FileProblem(location, problem, owner, len(files), size, repairable=repairable, repaired=repaired)
