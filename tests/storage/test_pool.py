@@ -6,7 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 from sqlalchemy import Connection, Engine, create_engine, text
@@ -156,6 +156,31 @@ def test_a_timeout_names_the_setting_to_raise(database_url: str) -> None:
             pass
         with pool.connection(writes=True) as connection:
             assert connection.scalar(text("SELECT 1")) == 1
+
+
+def test_one_user_cannot_take_all_connections(database_url: str) -> None:
+    with engine_of(database_url) as engine, ExitStack() as held:
+        pool = ConnectionPool(engine, 4, timeout=0.05)
+
+        def take(user: str | None, *, writes: bool = False) -> None:
+            token = caller.set(Caller("peer", user))
+            try:
+                held.enter_context(pool.connection(writes=writes))
+            finally:
+                caller.reset(token)
+
+        take("mallory", writes=True)
+        take("mallory", writes=True)
+        with pytest.raises(UnavailableError, match="METASTORE_POOL_SIZE"):
+            take("mallory", writes=True)
+        take("mallory")
+        for _ in range(2):  # a rejected call keeps nothing
+            with pytest.raises(UnavailableError, match="this user"):
+                take("mallory")
+        take("alice", writes=True)
+        held.close()
+        take(None)
+        assert pool.used == 1
 
 
 def test_a_call_waits_for_the_end_of_an_outage(database_url: str, proxied: Callable[[str], Proxy]) -> None:

@@ -1,11 +1,12 @@
-"""The connection pool: first come, first served; some connections are reserved for reads; waiting is bounded."""
+"""The connection pool: first come, first served; one user cannot take all connections; some are reserved for reads;
+waiting is bounded."""
 
 from __future__ import annotations
 
 import threading
 import time
 from contextlib import contextmanager, suppress
-from queue import Empty, SimpleQueue
+from queue import Empty
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import psycopg2  # type: ignore[import-untyped] # it has no types
@@ -18,6 +19,7 @@ from metastore.storage.postgres.connect import PasswordError, connect, replace_c
 from metastore.storage.postgres.driver import record_statements, run
 from metastore.storage.postgres.engine import LIFE
 from metastore.storage.postgres.outage import PATIENCE, Outage
+from metastore.storage.postgres.places import Places, Share
 from metastore.storage.postgres.rejection import OUT_OF_CONNECTIONS, rejection_states
 from metastore.storage.postgres.sessions import reading
 
@@ -46,6 +48,8 @@ class _OutOfConnectionsError(psycopg2.OperationalError):  # type: ignore[misc] #
 class ConnectionPool:
     """Hands out at most `size` connections of an engine, and at most three quarters of them (at least one) to writers.
 
+    One user gets three quarters of each: statements can run for minutes, and other users must not wait for them.
+
     Idle connections are kept here and are not returned to the engine's own pool until they are `LIFE` old: checking one
     out of that pool takes longer than many queries.
     """
@@ -56,8 +60,8 @@ class ConnectionPool:
         self._unreachable, self._read_only = (Outage(min(PATIENCE, timeout)) for _ in range(2))
         self._timeout = timeout
         self._size = size
-        self._tokens = _tokens(size)
-        self._writer_tokens = _tokens(max(1, size - size // _FOR_READS))
+        self._places = Places(size)
+        self._writer_places = Places(max(1, size - size // _FOR_READS))
         self._probing = threading.Lock()
         self._probed_at = float("-inf")
         self._was_reachable = True
@@ -78,11 +82,10 @@ class ConnectionPool:
         Adds the seconds of waiting and of using it to the caller's record. Raises UnavailableError, DBAPIError.
         """
         started = time.perf_counter()
-        # The writers' token first: a writer must not hold one of the general tokens while it waits for its own.
-        if writes:
-            self._take(self._writer_tokens)
+        # The writers' place first: a writer must not hold one of the general places while it waits for its own.
+        writer_share = self._take(self._writer_places) if writes else None
         try:
-            self._take(self._tokens)
+            share = self._take(self._places)
             taken = time.perf_counter()
             try:
                 pooled = self._connect()
@@ -91,14 +94,14 @@ class ConnectionPool:
                 finally:
                     self._give_back(pooled)
             finally:
-                self._tokens.put(None)
+                self._places.give_back(share)
                 current = caller.get()
                 if current is not None:
                     current.waiting_seconds += taken - started
                     current.database_seconds += time.perf_counter() - taken
         finally:
             if writes:
-                self._writer_tokens.put(None)
+                self._writer_places.give_back(writer_share)
 
     @contextmanager
     def autocommit(self, *, writes: bool = False) -> Iterator[Connection]:
@@ -141,7 +144,7 @@ class ConnectionPool:
 
     def _probe(self) -> bool:
         try:
-            self._tokens.get_nowait()
+            share = self._places.take(0)
         except Empty:
             return self._was_reachable  # all connections are in use: nothing new is known
         try:
@@ -154,25 +157,26 @@ class ConnectionPool:
         except (DBAPIError, UnavailableError):
             return False
         finally:
-            self._tokens.put(None)
+            self._places.give_back(share)
 
     def reject_connections(self, reason: str) -> None:
         """Makes every later request for a connection raise UnavailableError with this text."""
         self._attempts.rejected = reason
         self._engine.dispose()
 
-    def _take(self, tokens: SimpleQueue[None]) -> None:
+    def _take(self, places: Places) -> Share | None:
         try:
-            tokens.get(timeout=self._timeout)
+            return places.take(self._timeout)
         except Empty:
             raise UnavailableError(
-                f"All connections to PostgreSQL have been busy for {self._timeout:g} s; raise METASTORE_POOL_SIZE"
+                f"All connections to PostgreSQL that this user may use have been busy for {self._timeout:g} s; "
+                "raise METASTORE_POOL_SIZE"
             ) from None
 
     @property
     def used(self) -> int:
         """Number of connections in use."""
-        return self._size - self._tokens.qsize()
+        return self._size - self._places.free
 
     def _idle_or_new(self) -> _Pooled:
         while self._idle:
@@ -285,11 +289,3 @@ def _classified(error: psycopg2.OperationalError, parameters: dict[str, Any]) ->
     if states is None or OUT_OF_CONNECTIONS in states:  # None: a second attempt succeeded, so a slot is free again
         return _OutOfConnectionsError(*error.args)
     return error
-
-
-def _tokens(count: int) -> SimpleQueue[None]:
-    """Returns a counting semaphore: a queue wakes waiting threads in order, and is faster than threading.Semaphore."""
-    tokens: SimpleQueue[None] = SimpleQueue()
-    for _ in range(count):
-        tokens.put(None)
-    return tokens

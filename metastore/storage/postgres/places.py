@@ -1,0 +1,62 @@
+"""Places for calls that use a resource at the same time. One user cannot take all of them."""
+
+from __future__ import annotations
+
+import threading
+from queue import SimpleQueue
+from typing import Final
+from weakref import WeakValueDictionary
+
+from metastore.context import caller
+
+_FOR_OTHERS: Final = 4  # one place in four, and at least one, is left for other users
+
+
+class Share(SimpleQueue[None]):
+    """A counting semaphore: a queue wakes waiting threads in order, and is faster than threading.Semaphore."""
+
+    def __init__(self, count: int) -> None:
+        for _ in range(count):
+            self.put(None)
+
+
+class Places:
+    """A counting semaphore with a share for each user. Timers, which have no caller, may take all places."""
+
+    def __init__(self, count: int) -> None:
+        self._free = Share(count)
+        self._of_user = max(1, count - max(1, count // _FOR_OTHERS))
+        self._shares: WeakValueDictionary[str | None, Share] = WeakValueDictionary()  # of users with calls
+        self._lock = threading.Lock()
+
+    @property
+    def free(self) -> int:
+        """Number of free places."""
+        return self._free.qsize()
+
+    def take(self, timeout: float) -> Share | None:
+        """Takes a place. Returns what `give_back` needs. Raises queue.Empty after `timeout` seconds."""
+        current = caller.get()
+        share = self._share(current.user) if current else None
+        if share is not None:  # first: a user's further calls must not hold a place while they wait
+            share.get(timeout=timeout)
+        try:
+            self._free.get(timeout=timeout)
+        except BaseException:
+            if share is not None:
+                share.put(None)
+            raise
+        return share
+
+    def give_back(self, share: Share | None) -> None:
+        """Gives a place back. `share`: the result of `take`."""
+        self._free.put(None)
+        if share is not None:
+            share.put(None)
+
+    def _share(self, user: str | None) -> Share:
+        with self._lock:
+            share = self._shares.get(user)
+            if share is None:
+                self._shares[user] = share = Share(self._of_user)
+            return share
