@@ -1,8 +1,9 @@
-"""Admission control: limits for connections, threads and memory, and each client address's share of them."""
+"""Admission control: limits for connections, threads and memory, and the shares of client addresses and users."""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import Final
 
 from metastore.transport.connection import Connection
@@ -32,6 +33,10 @@ class Admission:
         self.held = 0  # bytes in the buffers of all connections, as of the last `WorkerPool.check`
         self._reserved = 0
         self._reservations: dict[Connection, int] = {}
+        # Users of one address must not keep each other out, and a user with several addresses has no larger share.
+        self.max_calls_of_user = max(1, options.max_calls_per_address * 3 // 4)
+        self._users: dict[Connection, str] = {}  # of the calls of authenticated users that are executed
+        self._calls_of: Counter[str | None] = Counter()
         self._alone: Connection | None = None  # the large call that runs alone
         self._switch_interval = _SWITCH_INTERVAL
 
@@ -47,6 +52,8 @@ class Admission:
         """Returns whether the limits of concurrent calls and the address's share of memory permit one more call."""
         options, calls = self._options, connection.address.calls
         if self.calls >= options.max_threads or calls >= options.max_calls_per_address:
+            return False
+        if self._calls_of[connection.handshake.user] >= self.max_calls_of_user:
             return False
         return not connection.estimate.is_large or self._has_share(connection)
 
@@ -76,6 +83,9 @@ class Admission:
         """Counts a call that begins, and reserves its memory."""
         self.calls += 1
         connection.address.calls += 1
+        if user := connection.handshake.user:
+            self._users[connection] = user  # a login changes the user of the connection
+            self._calls_of[user] += 1
         if connection.estimate.is_large:
             self._reserve(connection, self._needed(connection))
 
@@ -106,6 +116,10 @@ class Admission:
         address = connection.address
         self.calls -= 1
         address.calls -= 1
+        if user := self._users.pop(connection, None):
+            self._calls_of[user] -= 1
+            if not self._calls_of[user]:
+                del self._calls_of[user]
         reserved = self._reservations.pop(connection, None)
         if reserved is not None:
             self._reserved -= reserved
@@ -126,12 +140,14 @@ class Admission:
             self._switch_interval = interval
             sys.setswitchinterval(interval)
 
-    def rejection(self, address: Address) -> str:
+    def rejection(self, connection: Connection) -> str:
         """Returns the error text for a call that has waited too long."""
-        options = self._options
-        if address.calls >= options.max_calls_per_address:
+        options, address, user = self._options, connection.address, connection.handshake.user
+        setting = "METASTORE_MAX_CALLS_PER_ADDRESS"
+        if self._calls_of[user] >= self.max_calls_of_user:
+            limit, setting = f"{self.max_calls_of_user} calls of user {user} are in flight", f"3/4 of {setting}"
+        elif address.calls >= options.max_calls_per_address:
             limit = f"max_calls_per_address={options.max_calls_per_address} calls of {address.host} are in flight"
-            setting = "METASTORE_MAX_CALLS_PER_ADDRESS"
         elif self.calls >= options.max_threads:
             limit, setting = f"max_threads={options.max_threads} calls are in flight", "METASTORE_MAX_THREADS"
         else:

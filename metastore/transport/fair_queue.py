@@ -1,4 +1,4 @@
-"""The queue of calls that wait for a thread or for memory, fair between client addresses."""
+"""The queue of calls that wait for a thread or for memory, fair between client addresses and users."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from metastore.transport.usage import Address
 class FairQueue:
     """Round-robin over lanes; within a lane, first in, first out.
 
-    Each address has two lanes, for small and for large calls: a small call must not wait behind a large one that waits
-    for memory. Guarded by the worker pool's lock.
+    Each user of an address has two lanes, for small and for large calls: a small call must not wait behind a large one
+    that waits for memory. Guarded by the worker pool's lock.
     """
 
     def __init__(self) -> None:
-        self._lanes: OrderedDict[tuple[Address, bool], deque[tuple[float, Connection]]] = OrderedDict()
+        self._lanes: OrderedDict[tuple[Address, str | None, bool], deque[tuple[float, Connection]]] = OrderedDict()
         self._wait_times: list[float] = []  # seconds, of calls taken since `wait_times` was called
 
     def __len__(self) -> int:
@@ -30,18 +30,19 @@ class FairQueue:
     def blocks(self, *, large: bool) -> bool:
         """Returns whether a new call must queue behind others. A small call may overtake large ones."""
         lanes = self._lanes  # empty for most calls
-        return bool(lanes) and any(large or not lane_is_large for _, lane_is_large in lanes)
+        return bool(lanes) and any(large or not lane_is_large for _, _, lane_is_large in lanes)
 
     @property
     def has_large(self) -> bool:
         """Whether a large call waits."""
-        return bool(self._lanes) and any(large for _, large in self._lanes)
+        return bool(self._lanes) and any(large for _, _, large in self._lanes)
 
     def put(self, connection: Connection) -> None:
         """Queues the call of a connection. A call that is queued again keeps its time."""
         estimate = connection.estimate
         estimate.queued = estimate.queued or time.monotonic()
-        self._lanes.setdefault((connection.address, estimate.is_large), deque()).append((estimate.queued, connection))
+        lane = connection.address, connection.handshake.user, estimate.is_large
+        self._lanes.setdefault(lane, deque()).append((estimate.queued, connection))
 
     def take(
         self, has_thread: Callable[[Connection], bool], has_memory: Callable[[Connection], bool]
@@ -53,7 +54,8 @@ class FairQueue:
         memory_short = False
         for lane, calls in self._lanes.items():
             since, connection = calls[0]
-            if (lane[1] and memory_short) or not has_thread(connection):
+            *_, is_large = lane
+            if (is_large and memory_short) or not has_thread(connection):
                 continue
             if has_memory(connection):
                 calls.popleft()
@@ -81,7 +83,7 @@ class FairQueue:
     def _take_all(self, chosen: Callable[[bool, float, Connection], bool]) -> list[Connection]:
         taken = []
         for lane, calls in list(self._lanes.items()):
-            leaving = [call for call in calls if chosen(lane[1], *call)]
+            leaving = [call for call in calls if chosen(lane[-1], *call)]
             for call in leaving:
                 calls.remove(call)
             if not calls:

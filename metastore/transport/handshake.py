@@ -60,6 +60,11 @@ class Handshake:
         return self._exchange.login if self._exchange else None
 
     @property
+    def user(self) -> str | None:
+        """The authenticated user of the connection; None for HTTP, where each request has its own."""
+        return self.identity.user if self.identity else None
+
+    @property
     def encrypted(self) -> bool:
         """Whether the connection uses TLS."""
         return self._tls is not None

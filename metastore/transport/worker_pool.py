@@ -155,7 +155,7 @@ class WorkerPool:
         for connection in abandoned:
             self._dispatch(connection, connection.close_unserved())
         for connection in expired:
-            self._dispatch(connection, connection.reject(self._admission.rejection(connection.address)))
+            self._dispatch(connection, connection.reject(self._admission.rejection(connection)))
 
     def drain(self, timeout: float) -> int:
         """Closes idle connections at once, and the others when their call has ended.

@@ -77,6 +77,11 @@ class Calling:
     large_reply: InitVar[bool] = False
     held: int = 0
     address: Address = field(default_factory=lambda: Address("host"))
+    user: str | None = None
+
+    @property
+    def handshake(self) -> Calling:
+        return self
 
     def __post_init__(self, required: int, large_reply: bool) -> None:
         self.estimate = CallEstimate(required=required, large_reply=large_reply)
@@ -108,6 +113,19 @@ class Worker:
 
     def ends(self, call: Any) -> None:
         self.admission.end(call)
+
+
+def test_one_user_cannot_take_all_calls_of_the_worker_or_of_an_address() -> None:
+    worker, address = Worker(), Address("host")
+    calls = [calling(user="mallory", address=address if number % 2 else Address("other")) for number in range(40)]
+    begun = [call for call in calls if worker.begins(call)]
+    assert len(begun) == worker.admission.max_calls_of_user < TransportOptions().max_calls_per_address
+    assert "user mallory" in worker.admission.rejection(calls[-1])
+    assert worker.begins(calling(user="alice", address=address))
+    begun[0].user = "carol"  # another login of the same connection
+    for call in begun:
+        worker.ends(call)
+    assert worker.begins(calls[-1])
 
 
 def test_two_calls_whose_replies_are_known_to_be_large_run_at_a_time() -> None:

@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import Any, cast
 
+import pytest
+
 from metastore.transport.fair_queue import FairQueue
 from metastore.transport.usage import Address, CallEstimate
 
@@ -17,10 +19,15 @@ class Waiting:
     address: Address
     estimate: CallEstimate
     peer_closed: bool = False
+    user: str | None = None
+
+    @property
+    def handshake(self) -> Waiting:
+        return self
 
 
-def waiting(address: Address, *, large: bool = False, peer_closed: bool = False) -> Any:
-    return cast(Any, Waiting(address, CallEstimate(large_reply=large), peer_closed))
+def waiting(address: Address, *, large: bool = False, peer_closed: bool = False, user: str | None = None) -> Any:
+    return cast(Any, Waiting(address, CallEstimate(large_reply=large), peer_closed, user))
 
 
 def always(_: object) -> bool:
@@ -38,9 +45,11 @@ def test_small_calls_do_not_wait_behind_large_ones_of_their_address() -> None:
     assert queue.take(always, lambda connection: connection is not large) is small
 
 
-def test_addresses_take_turns() -> None:
-    queue, many, few = FairQueue(), Address("many"), Address("few")
-    calls = [waiting(many), waiting(many), waiting(many), waiting(few)]
+@pytest.mark.parametrize(("many", "few"), [("host", "other"), ("host", "host")])
+def test_addresses_and_users_take_turns(many: str, few: str) -> None:
+    queue = FairQueue()
+    addresses = {name: Address(name) for name in (many, few)}
+    calls = [*(waiting(addresses[many], user="mallory") for _ in range(3)), waiting(addresses[few], user="alice")]
     for call in calls:
         queue.put(call)
     assert [queue.take(always, always) for _ in range(4)] == [calls[0], calls[3], calls[1], calls[2]]
