@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -37,9 +38,10 @@ class Identity:
 
 def is_name(text: str) -> bool:
     """Returns whether a text can be the name of a user or group: control characters would change a log or a terminal,
-    and names that differ in outer blanks or invisible characters look the same.
+    and names that differ in outer blanks, invisible characters, or the width or composition of characters (NFKC) look
+    the same, but have different rights.
     """
-    return text.isprintable() and text == text.strip() != ""
+    return text.isprintable() and text == text.strip() != "" and unicodedata.is_normalized("NFKC", text)
 
 
 class AuthenticationFailedError(Exception):

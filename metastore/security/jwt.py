@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import unicodedata
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -67,7 +68,8 @@ class JsonWebTokens:
             for name in self._groups_claim.split("."):
                 value = value.get(name) if isinstance(value, dict) else None
         texts = value if isinstance(value, list) else [value]
-        return tuple(text for text in texts if isinstance(text, str) and is_name(text))
+        names = [unicodedata.normalize("NFKC", text) for text in texts if isinstance(text, str)]
+        return tuple(filter(is_name, names))
 
     def check(self, _user: str, password: str) -> Identity | None:
         """Verifies a token that is sent as a password. Returns None if the password is not a token."""

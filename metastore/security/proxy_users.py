@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 
 from metastore.addresses import Network, contains, parse_networks
 from metastore.errors import ConfigurationError
+from metastore.identity import is_name
 
 _ANY: Final = "*"
 _KEYS: Final = ("users", "groups", "hosts")
@@ -40,7 +41,7 @@ class ProxyUsers:
     def may_act(self, user: str, other: str, peer: str) -> bool:
         """Returns whether `user` may act for `other` from `peer` ("host:port"). May block on a group lookup."""
         rule = self._rules.get(user)
-        if rule is None or not other:
+        if rule is None or not is_name(other):
             return False
         if rule.networks is not None and not contains(rule.networks, peer):
             return False

@@ -10,7 +10,7 @@ from typing import Final
 from metastore.context import Caller, caller
 from metastore.domain.delegation_tokens import Identifier, parse_token, token_text
 from metastore.errors import InvalidInputError, InvalidOperationError, NotFoundError
-from metastore.identity import KERBEROS, TOKEN, AuthenticationFailedError, Identity, is_name
+from metastore.identity import KERBEROS, TOKEN, AuthenticationFailedError, Identity
 from metastore.services.rules.lookup import required
 from metastore.storage.unit_of_work import Store
 
@@ -55,7 +55,7 @@ class DelegationService:
         current = _by_kerberos()
         user = current.real_user or current.user or ""
         owner = owner or current.user or ""
-        if owner != user and not (is_name(owner) and self._may_act(user, owner, current.peer)):
+        if owner != user and not self._may_act(user, owner, current.peer):
             raise InvalidOperationError(f"User: {user} is not allowed to impersonate {owner}")
         with self._store.transaction() as work:
             work.issued_tokens.delete_expired()

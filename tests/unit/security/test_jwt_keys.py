@@ -44,6 +44,7 @@ def test_a_token_without_key_id_needs_exactly_one_key(tmp_path: Path) -> None:
     [
         ("groups", {"groups": ["a", "b"]}, ("a", "b")),
         ("groups", {"groups": "a"}, ("a",)),
+        ("groups", {"groups": ["ａ"]}, ("a",)),
         ("realm_access.roles", {"realm_access": {"roles": ["a"]}}, ("a",)),
         ("https://example.com/groups", {"https://example.com/groups": ["a"]}, ("a",)),
         ("groups", {"groups": [1, None, {"a": "b"}, "", "c"]}, ("c",)),

@@ -27,6 +27,8 @@ def members(user: str) -> list[str]:
     [
         ("trino?users=*", "alice", PEER, True),
         ("trino?users=*", "", PEER, False),
+        ("trino?users=*", "alice ", PEER, False),
+        ("trino?users=*", "ａｌｉｃｅ", PEER, False),
         ("trino?users=bob,alice", "alice", PEER, True),
         ("trino?users=bob", "alice", PEER, False),
         ("trino?groups=analysts", "alice", PEER, True),

@@ -113,6 +113,9 @@ def test_thrifts_own_client(server: Server, issuer: Issuer, authority: Authority
         ({"iss": None}, "iss"),
         ({"sub": None}, "sub"),
         ({"sub": ""}, "names no user"),
+        ({"sub": "alice "}, "names no user"),
+        ({"sub": "ａｌｉｃｅ"}, "names no user"),
+        ({"sub": "jose\u0301"}, "names no user"),
     ],
 )
 def test_claims_that_a_token_must_have(
