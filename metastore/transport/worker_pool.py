@@ -21,6 +21,7 @@ from metastore.transport.listener import Listener
 from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import SessionFactory
+from metastore.transport.short_lock import ShortLock
 from metastore.transport.state import State
 from metastore.transport.tls_scheduler import TlsScheduler
 from metastore.transport.usage import Address
@@ -54,8 +55,8 @@ class WorkerPool:
         self._epoll = select.epoll()
         self._wakeup = os.eventfd(1)  # always readable: wakes one thread whenever it is armed
         self._epoll.register(self._wakeup, _READABLE)
-        self._lock = threading.Lock()
-        self._all_closed = threading.Condition(self._lock)
+        self._lock = ShortLock()
+        self._all_closed = threading.Condition(self._lock)  # type: ignore[arg-type] # it uses acquire and release only
         self._connections: dict[int, Connection] = {}
         self._addresses: dict[str, Address] = {}
         self._timed: set[Connection] = set()  # connections whose timer runs, and that may hold buffers
