@@ -15,7 +15,7 @@ from metastore.client.errors import AuthenticationError, ClientError
 from spark_client.gateway import sasl
 from spark_client.gateway.drivers import Driver, Drivers
 from spark_client.gateway.listener import Listener
-from spark_client.gateway.logins import Logins
+from spark_client.gateway.logins import Login, Logins
 from spark_client.gateway.messages import rejection
 from spark_client.jvm import servers
 
@@ -83,8 +83,8 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
 
     async def _call(self, method: str, requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
         metadata = context.invocation_metadata()
-        driver = await self._driver(dict(metadata).get("authorization", ""), context)
-        with driver:
+        login, driver = await self._driver(dict(metadata).get("authorization", ""), context)
+        with driver, self._drivers.connected(login):
             forwarded = [pair for pair in metadata if not pair[0].startswith(_NOT_FORWARDED)]
             channel = await self._channel(driver)
             call = channel.stream_stream(method)(
@@ -101,8 +101,8 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
                 call.cancel()
             context.set_trailing_metadata(tuple(await call.trailing_metadata() or ()))
 
-    async def _driver(self, header: str, context: Any) -> Driver:
-        """Returns the driver of the caller. Ends the call if there is none."""
+    async def _driver(self, header: str, context: Any) -> tuple[Login, Driver]:
+        """Returns the login and the driver of the caller. Ends the call if there is none."""
         address, connection = self._clients.get(context.peer(), ("", None))
         if connection is None:  # it is closing, or did not come through the listener
             await context.abort(grpc.StatusCode.UNAVAILABLE, "the connection is not one of a client")
@@ -115,7 +115,7 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
         except ClientError as error:
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
         try:
-            return await self._drivers.driver_of(login)
+            return login, await self._drivers.driver_of(login)
         except ClientError as error:
             return await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))  # type: ignore[no-any-return] # it raises
 

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from metastore.addresses import network_of
@@ -105,6 +105,7 @@ class Drivers:
         self._known: dict[Credentials, Login] = {}
         self._unchecked: dict[Credentials, float] = {}  # the time since which a login could not be repeated
         self._latest: dict[str, Login] = {}  # by user
+        self._connected: dict[Credentials, set[asyncio.Task[Any]]] = {}  # tasks that serve clients
         self._pool = ThreadPoolExecutor(_LOGINS, "login")
         self._waiting: Counter[str] = Counter()  # logins by address
         self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by address
@@ -135,7 +136,7 @@ class Drivers:
         except AuthenticationError:
             self._forget(credentials)
             raise
-        self._forget(credentials)
+        self._close(credentials)
         self._known[credentials] = self._latest[login.user] = login
         own = [each for each, other in self._known.items() if other.user == login.user]
         for oldest in own[:-_LOGINS_OF_USER]:
@@ -153,8 +154,29 @@ class Drivers:
         finally:
             self._waiting -= Counter((address,))  # an address without logins is forgotten
 
+    @contextmanager
+    def connected(self, login: Login) -> Iterator[None]:
+        """Cancels the current task when the credentials of the login are no longer valid. Another login of the user may
+        keep the driver: that must not keep the connection of a client with a revoked token.
+        """
+        tasks = self._connected.setdefault(login.credentials, set())
+        if task := asyncio.current_task():
+            tasks.add(task)
+        try:
+            yield
+        finally:
+            tasks -= {task}
+            if not tasks and self._connected.get(login.credentials) is tasks:
+                del self._connected[login.credentials]
+
     def _forget(self, credentials: Credentials) -> None:
-        """Forgets the login of these credentials, if there is one. Another login of the user may remain."""
+        """Forgets the login of these credentials, and ends its clients. Another login of the user may remain."""
+        self._close(credentials)
+        for task in self._connected.pop(credentials, ()):
+            task.cancel()
+
+    def _close(self, credentials: Credentials) -> None:
+        """Closes the login of these credentials, if there is one."""
         login = self._known.pop(credentials, None)
         self._unchecked.pop(credentials, None)
         if login is None:
@@ -226,20 +248,23 @@ class Drivers:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def _check_logins(self) -> None:
-        """Logs in again where the metastore has closed a connection. Forgets rejected and unused logins.
+        """Logs in again where the metastore has closed a connection. Forgets rejected logins, and those that neither a
+        driver nor a client uses.
 
         A metastore that does not answer is no reason to stop drivers: the next check tries again.
         """
-        for credentials, login in list(self._known.items()):
-            if login.is_open:
+        for credentials in {**self._known, **self._connected}:
+            login = self._known.get(credentials)
+            if login is not None and login.is_open:
                 continue
-            if login.user not in self._drivers or self._latest.get(login.user) is not login:
+            drives = login is not None and login.user in self._drivers and self._latest.get(login.user) is login
+            if not drives and credentials not in self._connected:
                 self._forget(credentials)
                 continue
             try:
                 await self.log_in(credentials)
             except ClientError as error:
-                _LOG.warning("the login of %s has ended: %s", login.user, error)
+                _LOG.warning("the login of %s has ended: %s", login.user if login else credentials.user, error)
                 if isinstance(error, LoginUnavailableError):
                     since = self._unchecked.setdefault(credentials, time.monotonic())
                     if time.monotonic() - since > _UNCHECKED:

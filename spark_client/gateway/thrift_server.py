@@ -50,7 +50,7 @@ class ThriftServer:
             with await self._drivers.driver_of(login) as driver:
                 below = await asyncio.open_connection("127.0.0.1", driver.thrift)
             try:
-                with self._counted(login.user), _Calls(driver) as calls:
+                with self._counted(login.user), self._drivers.connected(login), _Calls(driver) as calls:
                     await sasl.log_in(*below, Plain(login.user, driver.secret))
                     sasl.accept(writer)
                     await sasl.join((reader, writer), below, calls.on_bytes)

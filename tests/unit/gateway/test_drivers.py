@@ -249,6 +249,40 @@ def test_another_valid_login_keeps_the_driver(tmp_path: Path) -> None:
     run(body)
 
 
+def test_a_rejected_login_ends_its_clients_although_another_one_keeps_the_driver(tmp_path: Path) -> None:
+    class Revoking(Logins):
+        def log_in(self, credentials: Credentials) -> Login:
+            if self.made and credentials.password == "stolen":
+                raise AuthenticationError("the token was revoked")
+            return super().log_in(credentials)
+
+    async def body() -> None:
+        drivers = SleepingDrivers(logins := Revoking(), tmp_path)
+        stolen, own = [
+            await drivers.log_in(Credentials(user="alice", password=password)) for password in ("stolen", "own")
+        ]
+        driver = await drivers.driver_of(own)
+
+        async def serve(login: Login) -> None:
+            with drivers.connected(login):
+                await asyncio.Event().wait()
+
+        tasks = [asyncio.create_task(serve(login)) for login in (stolen, own)]
+        await asyncio.sleep(0)
+        for login in logins.made:  # the metastore closes connections also at their maximum age
+            login.connection.close()
+        await drivers._check_logins()
+        await asyncio.wait(tasks[:1])
+        assert [task.done() for task in tasks] == [True, False]
+        assert driver.is_running
+        drivers._forget(own.credentials)
+        await asyncio.wait(tasks)
+        assert not drivers._connected
+        await drivers.stop()
+
+    run(body)
+
+
 @pytest.fixture
 def own_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Directories of drivers are in `tmp_path`. There is no class cache, as with a read-only home directory."""

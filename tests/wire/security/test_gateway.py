@@ -173,6 +173,11 @@ def test_jdbc_clients_are_passed_to_the_driver_of_their_user(logins: Logins) -> 
         await server.start("127.0.0.1", port, None)
         async with connection(port) as (reader, writer):
             await sasl.log_in(reader, writer, Plain("bob", "bob's password"))
+            assert await reader.readexactly(4) == b"bob "
+            server._drivers._forget(password("bob"))  # they are no longer valid
+            assert await reader.read() == b""
+        async with connection(port) as (reader, writer):
+            await sasl.log_in(reader, writer, Plain("bob", "bob's password"))
             writer.write(b"x" * 100_000)
             assert await reader.readexactly(4 + 100_000) == b"bob " + b"x" * 100_000
             for user, wrong in (("bob", "alice's password"), ("nobody", "x"), ("bob", SECRET)):
