@@ -74,7 +74,7 @@ class NewDirectories:
 
         Raises BlockedByFileOperationError if an operation has claimed one of them meanwhile: it may be gone.
         """
-        if self.note_id is not None and not work.file_operations.finish_making(self.note_id):
+        if self.note_id is not None and not work.file_operations.finish_making(self.note_id, len(self.locations)):
             raise BlockedByFileOperationError(work.file_operations.blocking(self.locations))
 
 

@@ -25,27 +25,38 @@ COLUMNS: Final = (
 FIND_BLOCKING: Final = blocking_operations("cast(%(locations)s AS text[])")
 LOCK_FOR_REFERENCE: Final = f"{SHARED_LOCK}; {FIND_BLOCKING}"
 
-BEGIN_MAKING: Final = Prepared(
-    "begin_making",
-    text(f"""
-        INSERT INTO file_operations (id, kind, location, places, root, decided_at, reason, query_id, lease_ends_at)
-        OVERRIDING SYSTEM VALUE
-        SELECT cast(:id AS bigint), 'make', new.places[1], new.places, '', clock_timestamp(), 'made', '',
-            clock_timestamp() + cast(:lease AS interval)
-        FROM cast(:locations AS text[]) AS new(places)
-        WHERE NOT EXISTS ({blocking_operations("new.places")})
-        ON CONFLICT (id) DO UPDATE SET error = NULL RETURNING id
-    """),  # noqa: S608 - only constants of this module
-    before=f"{ASYNCHRONOUS_COMMIT}; {SHARED_LOCK}",
-)
-FINISH_MAKING: Final = Prepared(
-    "finish_making",
-    text(f"""
-        DELETE FROM file_operations AS made WHERE id = cast(:id AS bigint) AND error IS NULL
-            AND NOT EXISTS ({blocking_operations("made.places")}) RETURNING id
-    """),  # noqa: S608 - only constants of this module
-    before=SHARED_LOCK,
-)
+
+def begin_making(name: str, blocking: str) -> Prepared:
+    """Returns the statement that records directories to be made, if no operation is `blocking` (a query)."""
+    return Prepared(
+        name,
+        text(f"""
+            INSERT INTO file_operations (id, kind, location, places, root, decided_at, reason, query_id, lease_ends_at)
+            OVERRIDING SYSTEM VALUE
+            SELECT cast(:id AS bigint), 'make', new.places[1], new.places, '', clock_timestamp(), 'made', '',
+                clock_timestamp() + cast(:lease AS interval)
+            FROM cast(:locations AS text[]) AS new(places)
+            WHERE NOT EXISTS ({blocking})
+            ON CONFLICT (id) DO UPDATE SET error = NULL RETURNING id
+        """),  # noqa: S608 - only constants
+        before=f"{ASYNCHRONOUS_COMMIT}; {SHARED_LOCK}",
+    )
+
+
+def finish_making(name: str, blocking: str) -> Prepared:
+    """Returns the statement that deletes such a record, unless it is spoiled or an operation is `blocking`."""
+    return Prepared(
+        name,
+        text(f"""
+            DELETE FROM file_operations AS made WHERE id = cast(:id AS bigint) AND error IS NULL
+                AND NOT EXISTS ({blocking}) RETURNING id
+        """),  # noqa: S608 - only constants
+        before=SHARED_LOCK,
+    )
+
+
+BEGIN_MAKING: Final = begin_making("begin_making", blocking_operations("new.places"))
+FINISH_MAKING: Final = finish_making("finish_making", blocking_operations("made.places"))
 
 # The arrays are wrapped in sub-selects, whose values PostgreSQL does not look at when it plans: so it switches to the
 # cached generic plan instead of planning each call. A removal of a location that the journal knows already replaces it.
@@ -118,35 +129,48 @@ _CLAIMABLE = f"""
 # Both claims wait for all transactions that hold the shared lock: references from before are committed then, and later
 # ones see the claimed operations.
 _AFTER_REFERENCES = f"{ASYNCHRONOUS_COMMIT}; {EXCLUSIVE_LOCK}"
-CLAIM_OWN: Final = Prepared(
-    "claim_own",
-    text(f"""
-        WITH spoiled AS ({_SPOIL})
-        SELECT {COLUMNS} FROM file_operations AS known WHERE {_CLAIMABLE}
-            AND lease_ends_at = decided_at + cast(:lease AS interval)
-            AND clock_timestamp() < decided_at + cast(:lease AS interval) / 2
-    """),  # noqa: S608 - only constants of this module
-    before=_AFTER_REFERENCES,
-)
-"""Operations that the caller has just scheduled: they carry its lease, so no row is written."""
 
-CLAIM: Final = Prepared(
-    "claim",
-    text(f"""
-        WITH spoiled AS ({_SPOIL})
-        UPDATE file_operations
-        SET lease_ends_at = clock_timestamp() + cast(:lease AS interval), error = NULL, parked = false
-        WHERE id IN (
-            SELECT id FROM file_operations AS known WHERE {_CLAIMABLE} AND (
-                lease_ends_at IS NULL OR lease_ends_at < clock_timestamp() OR error IS NOT NULL
-                OR cast(:own AS boolean) AND lease_ends_at = decided_at + cast(:lease AS interval)
+
+def claim_own(name: str, spoil: str, claimable: str, *queries: str) -> Prepared:
+    """Returns the claim of operations that the caller has just scheduled: they carry its lease, so no row is written.
+
+    `queries`: common table expressions that `claimable`, a condition, refers to.
+    """
+    return Prepared(
+        name,
+        text(f"""
+            WITH {", ".join((f"spoiled AS ({spoil})", *queries))}
+            SELECT {COLUMNS} FROM file_operations AS known WHERE {claimable}
+                AND lease_ends_at = decided_at + cast(:lease AS interval)
+                AND clock_timestamp() < decided_at + cast(:lease AS interval) / 2
+        """),  # noqa: S608 - only constants
+        before=_AFTER_REFERENCES,
+    )
+
+
+def claim(name: str, spoil: str, claimable: str, *queries: str) -> Prepared:
+    """Returns the claim of operations that no server holds a lease of, with the arguments of `claim_own`."""
+    return Prepared(
+        name,
+        text(f"""
+            WITH {", ".join((f"spoiled AS ({spoil})", *queries))}
+            UPDATE file_operations
+            SET lease_ends_at = clock_timestamp() + cast(:lease AS interval), error = NULL, parked = false
+            WHERE id IN (
+                SELECT id FROM file_operations AS known WHERE {claimable} AND (
+                    lease_ends_at IS NULL OR lease_ends_at < clock_timestamp() OR error IS NOT NULL
+                    OR cast(:own AS boolean) AND lease_ends_at = decided_at + cast(:lease AS interval)
+                )
+                ORDER BY id FOR UPDATE SKIP LOCKED
             )
-            ORDER BY id FOR UPDATE SKIP LOCKED
-        )
-        RETURNING {COLUMNS}
-    """),  # noqa: S608 - only constants of this module
-    before=_AFTER_REFERENCES,
-)
+            RETURNING {COLUMNS}
+        """),  # noqa: S608 - only constants
+        before=_AFTER_REFERENCES,
+    )
+
+
+CLAIM_OWN: Final = claim_own("claim_own", _SPOIL, _CLAIMABLE)
+CLAIM: Final = claim("claim", _SPOIL, _CLAIMABLE)
 
 TRASHED: Final = text(
     f"SELECT {COLUMNS} FROM file_operations WHERE drop_id = :drop_id AND kind = 'remove' ORDER BY id FOR UPDATE"  # noqa: S608 - constants

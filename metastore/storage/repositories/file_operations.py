@@ -16,6 +16,7 @@ from metastore.storage.postgres.arrays import array_literal, array_literals, is_
 from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import run
 from metastore.storage.queries import file_operations as statements
+from metastore.storage.queries import many_file_operations as many
 from metastore.storage.queries.file_locks import BEING_MADE, EXCLUSIVE_LOCK, MOVES, RELEASE_LEASES, TRUNCATIONS
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.files import drops, file_operations
@@ -24,6 +25,7 @@ MAKE: Final = "make"
 MOVE: Final = "move"
 REMOVE: Final = "remove"
 
+_FEW: Final = 20  # locations that are compared with each operation; more are compared at once
 _SEPARATOR: Final = "\x01"  # between the paths of one operation, which are sent as one text
 
 
@@ -92,18 +94,18 @@ class FileOperations(Repository):
         Commits itself. `number` is the operation's id, chosen at random by the caller: after a crash of PostgreSQL the
         sequence could give out a number again whose directories still exist.
         """
-        rows = statements.BEGIN_MAKING.rows(
-            self._connection, id=number, locations=array_literal(locations), lease=clock.LEASE
-        )
+        statement = statements.BEGIN_MAKING if len(locations) <= _FEW else many.BEGIN_MAKING
+        rows = statement.rows(self._connection, id=number, locations=array_literal(locations), lease=clock.LEASE)
         return bool(rows)
 
-    def finish_making(self, number: int) -> bool:
+    def finish_making(self, number: int, count: int) -> bool:
         """Deletes the record of `begin_making`, as the last step before the commit.
 
         Returns False, and deletes nothing, if a removal was claimed at these directories meanwhile or blocks them now:
-        the caller must create them again.
+        the caller must create them again. `count`: how many there are.
         """
-        return bool(statements.FINISH_MAKING.rows(self._connection, id=number))
+        statement = statements.FINISH_MAKING if count <= _FEW else many.FINISH_MAKING
+        return bool(statement.rows(self._connection, id=number))
 
     def schedule(
         self,
@@ -178,11 +180,12 @@ class FileOperations(Repository):
         Until the commit, no removal can be claimed without seeing the references. Returns the ids of the operations
         that conflict with the locations.
         """
-        return self._ids(statements.LOCK_FOR_REFERENCE, locations)
+        few = len(locations) <= _FEW
+        return self._ids(statements.LOCK_FOR_REFERENCE if few else many.LOCK_FOR_REFERENCE, locations)
 
     def blocking(self, locations: Sequence[str]) -> list[int]:
         """Returns the ids of moves and removals at, below or above the locations. Takes no lock."""
-        return self._ids(statements.FIND_BLOCKING, locations)
+        return self._ids(statements.FIND_BLOCKING if len(locations) <= _FEW else many.FIND_BLOCKING, locations)
 
     def truncations_at(self, locations: Sequence[str]) -> list[int]:
         """Returns the ids of unfinished truncations of exactly these locations."""
@@ -199,9 +202,12 @@ class FileOperations(Repository):
         them. Commits itself.
         """
         values = {"ids": number_array_literal(ids), "lease": clock.LEASE}
-        rows = statements.CLAIM_OWN.rows(self._connection, **values) if own else []
+        claim, claim_own = statements.CLAIM, statements.CLAIM_OWN
+        if len(ids) > _FEW:
+            claim, claim_own = many.CLAIM, many.CLAIM_OWN
+        rows = claim_own.rows(self._connection, **values) if own else []
         if len(rows) < len(ids):
-            rows = statements.CLAIM.rows(self._connection, **values, own=own)
+            rows = claim.rows(self._connection, **values, own=own)
         return sorted((FileOperation(*row) for row in rows), key=lambda operation: -len(operation.location))
 
     def being_made(self, locations: Sequence[str]) -> set[str]:
