@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from metastore.domain.column_scope import ColumnScope
 from metastore.domain.file_formats import FORMAT_PARAMETERS, NO_FILES, finds_by_position
-from metastore.domain.names import DEFAULT_CATALOG, TableName, table_name
+from metastore.domain.names import DEFAULT_CATALOG, TableName, fold_column, table_name
 from metastore.encoding.binary import STOP, EncodedList, EncodedMap, EncodedStruct, encode_fields
 from thrift_idl.gen.hive_metastore.ttypes import (
     ColumnStatisticsObj,
@@ -69,11 +69,25 @@ def table_without_columns(encoded: EncodedStruct[Table], scope: ColumnScope) -> 
 
 def table_scope(scope: ColumnScope, table: Table) -> ColumnScope:
     """Returns a scope with the columns of the table."""
-    parameters = table.parameters or {}
-    provider = NO_FILES if table.tableType == _VIEW else parameters.get(_PROVIDER)
-    keys, spark = [key.name for key in table.partitionKeys or ()], [each["name"] for each in _spark_fields(parameters)]
-    scope = scope._replace(provider=provider).of(keys, spark, by_position=_by_position(table.sd, provider))
+    keys, provider = [key.name for key in table.partitionKeys or ()], _provider(table)
+    by_position = _by_position(table.sd, provider)
+    scope = scope._replace(provider=provider).of(keys, spark_columns(table.parameters), by_position=by_position)
     return scope if table.sd is None else descriptor_scope(scope, table.sd)
+
+
+def finds_columns_by_position(table: Table, sd: StorageDescriptor) -> bool:
+    """Returns whether engines find the columns of a descriptor of the table by their position in the files."""
+    return _by_position(sd, _provider(table))
+
+
+def spark_columns(parameters: dict[str, str] | None) -> list[str]:
+    """Returns the columns of the schema that Spark has written into a table's parameters, with partition columns, in
+    lower case; none without a valid one."""
+    return [fold_column(field["name"]) for field in _spark_fields(parameters or {})]
+
+
+def _provider(table: Table) -> str | None:
+    return NO_FILES if table.tableType == _VIEW else (table.parameters or {}).get(_PROVIDER)
 
 
 def descriptor_scope(scope: ColumnScope, sd: StorageDescriptor) -> ColumnScope:

@@ -79,7 +79,7 @@ class Permission:
         self._grants = grants
         self._roots = roots
         self._securables: dict[_Name, Securable | None] = {}
-        self._decision = Decision()
+        self._decision = Decision(keeps_columns=not grants.by_policy)
 
     def check(self, requirements: Sequence[Requirement]) -> None:
         """Sets the `decision` of the call.

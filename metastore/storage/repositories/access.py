@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, select, text, union
 
 from metastore.domain.file_formats import NO_FILES, finds_by_position
 from metastore.domain.name_rules import DENY, NameRule, is_pattern, parse_pattern
-from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.names import DatabaseName, TableName, fold_column
 from metastore.domain.privileges import (
     ADMIN,
     ANY_LOCATION,
@@ -116,11 +116,15 @@ _VISIBLE_CATALOGS = text(f"""
     )
 """)  # noqa: S608 - constants
 
-
 _RULES: Final = text(f"""
     SELECT DISTINCT p.scope, p.privilege FROM privileges AS p
     WHERE p.object_type = {HiveObjectType.GLOBAL} AND p.scope LIKE '%.%' AND p.scope NOT LIKE '%/%'
       AND p.scope NOT LIKE '%:%'
+""")  # noqa: S608 - constants
+_NAMED_COLUMNS: Final = text(f"""
+    SELECT DISTINCT p.scope, p.column_name FROM privileges AS p
+    WHERE (p.object_type = {HiveObjectType.COLUMN} AND p.table_id = :table_id)
+       OR (p.object_type = {HiveObjectType.GLOBAL} AND p.scope LIKE '%.%.%')
 """)  # noqa: S608 - constants
 _COLUMNS: Final = text("""
     SELECT wanted.number, t.type, t.partition_keys, c.columns, f.serde_library,
@@ -350,6 +354,14 @@ class Access(Repository):
             lost |= is_deny and before and not after
             gained |= not is_deny and after and not before
         return lost, gained
+
+    def named_columns(self, table_id: int, name: TableName) -> set[str]:
+        """Returns the columns of a table that rules or privileges name, for anybody."""
+        rows = self._connection.execute(_NAMED_COLUMNS, {"table_id": table_id}).all()
+        patterns = [parse_pattern(row.scope) for row in rows if row.scope and is_pattern(row.scope)]
+        names = (name.catalog, name.database, name.name)
+        denied = {pattern.column or "" for pattern in patterns if pattern[:3] == names}
+        return (denied | {fold_column(row.column_name) for row in rows}) - {""}
 
     def columns(self, names: Sequence[TableName]) -> dict[TableName, TableColumns]:
         """Returns the columns of the tables that exist."""

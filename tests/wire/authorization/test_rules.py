@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from metastore.cli.commands import run
 from tests.fixtures.server import Server
 from tests.wire.authorization.conftest import ADMIN, OFFICER, STEWARD
 from tests.wire.authorization.granting import GROUP, ROLE, everywhere, grant, on_column, on_database, on_table, revoke
-from tests.wire.builders import descriptor, new_database, table, unique
+from tests.wire.builders import columns, descriptor, new_database, partition, table, unique
 from tests.wire.writing import clean, write_file
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
@@ -23,8 +24,9 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     PrincipalPrivilegeSet,
     PrivilegeGrantInfo,
     Role,
+    SerDeInfo,
 )
-from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, DroppedRequest
+from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CreateDependentTableRequest, DroppedRequest
 
 Clients = Callable[..., Any]
 
@@ -154,6 +156,60 @@ def test_a_rename_does_not_escape_a_rule(client_of: Clients, sales: str) -> None
         bob.alter_table(sales, "public_pay", draft)
     root.alter_table(sales, "public_pay", draft)
     assert client_of("stranger").get_table(sales, "open_pay").tableName == "open_pay"
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_a_column_that_a_rule_or_privilege_names_keeps_its_name(
+    client_of: Clients, sales: str, *, by_name: bool
+) -> None:
+    """In text files, engines find a column by its position, so it must keep that, too."""
+    root, bob, kind, days = client_of(ADMIN), client_of("bob"), "string", ["1"]
+    given = columns(("a", "int"), ("salary", kind), ("granted", kind))
+    sd = descriptor(cols=given) if by_name else descriptor(cols=given, serdeInfo=SerDeInfo(serializationLib="Text"))
+    root.create_table(table(sales, "t", [("ds", "string")], sd=sd))
+    root.create_dependent_table(CreateDependentTableRequest(sales, "dep", columns(("ds", "")), sales, "t"))
+    root.add_partition(partition(sales, "t", days, sd=sd))
+    grant(root, on_database(sales), "ALL", "bob")
+    grant(root, everywhere(f"{sales}.t.salary"), "DENY SELECT", "carol")
+    grant(root, on_column(sales, "t", "granted"), "SELECT", "carol")
+    grant(root, everywhere(f"{sales}.dep.a"), "DENY SELECT", "carol")
+
+    def change(client: Any, *names: str) -> None:
+        stored = client.get_table(sales, "t")
+        stored.sd.cols = columns(*((name, "int" if name == "a" else kind) for name in names))
+        client.alter_table(sales, "t", stored)
+
+    def change_partition(client: Any, *names: str) -> None:
+        day = client.get_partition(sales, "t", days)
+        day.sd.cols = columns(*((name, "int" if name == "a" else kind) for name in names))
+        client.alter_partition(sales, "t", day)
+
+    def rename_in_spark(client: Any, *names: str) -> None:
+        stored = client.get_table(sales, "t")
+        fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name in (*names, "ds")]
+        stored.parameters["spark.sql.sources.schema"] = json.dumps({"type": "struct", "fields": fields})
+        client.alter_table(sales, "t", stored)
+
+    change(bob, "a", "SALARY", "granted", "new")
+    change_partition(bob, "a", "salary", "granted", "new")
+    rename_in_spark(bob, "a", "salary", "granted")
+    rename_in_spark(bob, "a", "Salary", "granted", "new")
+    for rejected in (
+        lambda: change(bob, "a", "x", "granted"),
+        lambda: change(bob, "a", "salary"),
+        lambda: change_partition(bob, "a", "x", "granted"),
+        lambda: change(bob, "b", "salary", "granted"),  # the dependent table would lose a
+        lambda: rename_in_spark(bob, "a", "x", "granted", "new"),
+    ):
+        with pytest.raises(MetaException, match="a rule or a privilege names the column"):
+            rejected()
+    if by_name:
+        change(bob, "a", "granted", "salary")
+    else:
+        with pytest.raises(MetaException, match="a rule or a privilege names the column granted"):
+            change(bob, "a", "granted", "salary")
+    change_partition(root, "a", "x")
+    change(root, "a", "x")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,64 @@
+"""Columns that a rule or a privilege names. If another column got the name, or the column another name, a deny would
+end, or a user would see a column that was not granted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from metastore.context import caller, decision
+from metastore.domain.names import fold_column
+from metastore.domain.privileges import ADMIN, denied
+from metastore.encoding.hidden_columns import finds_columns_by_position, spark_columns
+from metastore.errors import PermissionDeniedError
+from metastore.storage.references import TableRef
+from metastore.storage.unit_of_work import UnitOfWork
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
+
+
+def check_named_columns(work: UnitOfWork, table: TableRef, old: Table, new: Table) -> None:
+    """Raises PermissionDeniedError if a changed table lacks a named column, and the caller is no administrator.
+
+    Spark reads some tables by the schema in their parameters.
+    """
+    check_named_columns_of(work, table, old, old.sd, new.sd)
+    if in_spark := _of_spark(new):
+        by_position = finds_columns_by_position(old, old.sd) or finds_columns_by_position(new, new.sd)
+        check_kept(work, table, _of_spark(old), in_spark, by_position=by_position)
+
+
+def check_named_columns_of(
+    work: UnitOfWork, table: TableRef, owner: Table, old: StorageDescriptor, new: StorageDescriptor
+) -> None:
+    """Does the same for one descriptor of the table, such as that of a partition."""
+    by_position = finds_columns_by_position(owner, old) or finds_columns_by_position(owner, new)
+    check_kept(work, table, column_names(old.cols), column_names(new.cols), by_position=by_position)
+
+
+def check_kept(
+    work: UnitOfWork, table: TableRef, before: Sequence[str], after: Sequence[str], *, by_position: bool
+) -> None:
+    """Raises PermissionDeniedError if a named column is missing afterwards.
+
+    `by_position`: or if it has another position.
+    """
+    decided = decision.get()
+    if decided is None or not decided.keeps_columns or after[: len(before)] == before:
+        return
+    moved = {name for name, new in zip_longest(before, after[: len(before)]) if name != new}
+    changed = moved if by_position else moved.difference(after)
+    if named := changed & work.access.named_columns(table.id, table.name):
+        user = current.user if (current := caller.get()) else None
+        on = f"{table.name}: a rule or a privilege names the column {min(named)}, revoke it first"
+        raise PermissionDeniedError(denied(user, ADMIN.upper(), on))
+
+
+def column_names(fields: Sequence[FieldSchema] | None) -> list[str]:
+    """Returns the names of columns, in lower case."""
+    return [fold_column(field.name) for field in fields or ()]
+
+
+def _of_spark(table: Table) -> list[str]:
+    keys = column_names(table.partitionKeys)
+    return [name for name in spark_columns(table.parameters) if name not in keys]
