@@ -5,7 +5,7 @@ them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.privileges import CatalogName, Duty, Right, WholeMetastore
@@ -56,16 +56,18 @@ class LocationPrivilege:
 
 @dataclass(frozen=True, slots=True)
 class OwnLocks:
-    """The caller acquired these locks."""
+    """The caller acquired these locks. `renews`: and still has the rights to do so."""
 
     ids: tuple[int, ...]
+    renews: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class OwnTransactions:
-    """The caller opened these transactions."""
+    """The caller opened these transactions. `renews`: and still has the rights to what they lock and write."""
 
     ids: tuple[int, ...]
+    renews: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,3 +177,16 @@ Requirement: TypeAlias = (
     | Renaming
     | StatisticsColumns
 )
+
+
+_WRITING: Final = (Right.INSERT, Right.UPDATE, Right.DELETE, Right.ALTER, Right.DROP)
+
+
+def rights_to_lock(*, of_table: bool, reads: bool) -> tuple[Right, ...]:
+    """Returns the rights of which a lock on a table or database requires one. To read, visibility is enough.
+
+    ALTER or DROP for other locks of a database, because they block all of its tables.
+    """
+    if reads:
+        return ()
+    return (*_WRITING, Right.CREATE) if of_table else (Right.ALTER, Right.DROP)

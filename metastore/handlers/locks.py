@@ -6,7 +6,7 @@ from metastore.operations.answer_filters import locks
 from metastore.operations.assignments import set_user
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import from_fields, operation
-from metastore.operations.sessions import lockable, locks_to_read, own_locks, own_transactions
+from metastore.operations.sessions import lockable, locks_to_read, own_locks, renewed_lock, renewed_transaction
 from metastore.services.entry.locks import LockService
 from thrift_idl.gen.hive_metastore.ttypes import (
     CheckLockRequest,
@@ -34,7 +34,7 @@ class LockHandlers:
     def lock(self, request: LockRequest) -> LockResponse:
         return self._locks.lock(request)
 
-    @operation(None, from_fields(own_locks, "rqst.lockid"))
+    @operation(None, from_fields(renewed_lock, "rqst.lockid"))
     def check_lock(self, request: CheckLockRequest) -> LockResponse:
         return self._locks.check(request.lockid or 0)
 
@@ -47,7 +47,7 @@ class LockHandlers:
         return ShowLocksResponse(self._locks.show(request))
 
     @operation(
-        None, from_fields(own_locks, "ids.lockid"), from_fields(own_transactions, "ids.txnid"), quota_exempt=True
+        None, from_fields(renewed_lock, "ids.lockid"), from_fields(renewed_transaction, "ids.txnid"), quota_exempt=True
     )
     def heartbeat(self, request: HeartbeatRequest) -> None:
         self._locks.heartbeat(request.lockid, request.txnid)

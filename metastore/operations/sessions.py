@@ -21,6 +21,7 @@ from metastore.domain.permissions import (
     Requirement,
     RoleAdministration,
     WriteAccess,
+    rights_to_lock,
 )
 from metastore.domain.privileges import WHOLE_METASTORE, Duty, PrincipalKind, Right, WholeMetastore
 from metastore.domain.query_ids import is_registered_form, names_write
@@ -40,26 +41,22 @@ from thrift_idl.gen.metastore.ttypes import PublishMode, PublishRequest, ScanReq
 Requirements: TypeAlias = Iterator[Requirement]
 
 _WRITES: Final = (Operation.INSERT, Operation.UPDATE, Operation.DELETE)
-_WRITING: Final = (Right.INSERT, Right.UPDATE, Right.DELETE, Right.ALTER, Right.DROP)
 
 
 # Locks and transactions
 
 
 def lockable(request: LockRequest) -> Requirements:
-    """Visibility of objects that are locked for reading; for other locks, a right to write to or create the table.
-
-    ALTER or DROP for other locks of a database, because they block all of its tables.
-    """
+    """Visibility of objects that are locked for reading; for other locks, one of `rights_to_lock`."""
     for component in request.component or ():
         if component is None or not split_database(component.dbname)[1]:
             continue
-        name, is_read = table_name(component.dbname, component.tablename), _is_read(component)
+        name = table_name(component.dbname, component.tablename)
+        any_of = rights_to_lock(of_table=bool(name.name), reads=_is_read(component))
         if name.name:
-            any_of = () if is_read else (*_WRITING, Right.CREATE)
             yield RequiredPrivilege(name, any_of, if_missing=(Right.CREATE,))
         else:
-            yield RequiredPrivilege(name.parent, () if is_read else (Right.ALTER, Right.DROP))
+            yield RequiredPrivilege(name.parent, any_of)
     if request.txnid:
         yield OwnTransactions((request.txnid,))
 
@@ -90,6 +87,18 @@ def own_locks(lock: int | None) -> Requirements:
     """The caller acquired the lock."""
     if lock:
         yield OwnLocks((lock,))
+
+
+def renewed_lock(lock: int | None) -> Requirements:
+    """The caller acquired the lock, and still has the rights to do so."""
+    if lock:
+        yield OwnLocks((lock,), renews=True)
+
+
+def renewed_transaction(transaction: int | None) -> Requirements:
+    """The caller opened the transaction, and still has the rights to what it locks and writes."""
+    if transaction:
+        yield OwnTransactions((transaction,), renews=True)
 
 
 def own_transactions(transaction: int | None) -> Requirements:

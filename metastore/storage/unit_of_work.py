@@ -50,6 +50,7 @@ from metastore.storage.repositories.drops import Drops
 from metastore.storage.repositories.failed_logins import FailedLogins
 from metastore.storage.repositories.file_operations import FileOperations
 from metastore.storage.repositories.functions import Functions
+from metastore.storage.repositories.held import Held
 from metastore.storage.repositories.indexes import Indexes
 from metastore.storage.repositories.issued_tokens import IssuedTokens
 from metastore.storage.repositories.lineage import LOST_COMMITS, Lineages
@@ -97,6 +98,7 @@ class UnitOfWork(Session):
     """
 
     access = cached_property(Access)
+    held = cached_property(Held)
     acid_names = cached_property(AcidNames)
     activity = cached_property(Activity)
     audit = cached_property(Audit)

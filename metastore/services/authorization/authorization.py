@@ -25,6 +25,7 @@ from metastore.encoding.hidden_columns import table_without_columns
 from metastore.encoding.redaction import may_hold_secrets, redact
 from metastore.errors import HiddenError
 from metastore.services.authorization.grants_cache import GrantsCache, unsettled
+from metastore.services.authorization.held import HeldChecks
 from metastore.services.authorization.permission import Permission
 from metastore.services.rules.lookup import database_names, get_database, ids_within, missing_table
 from metastore.storage.queries.visibility import Scope
@@ -89,6 +90,15 @@ class Authorization:
         """Returns the user whose transactions the caller may end or renew; None: all users."""
         grants = self.grants()
         return None if grants.is_admin or Duty.DATA in grants.duties else grants.user or ""
+
+    def lost_transactions(self, first: int, last: int) -> set[int]:
+        """Returns those of the caller's transactions in this range of ids whose rights the caller has lost."""
+
+        def lost(work: UnitOfWork) -> set[int]:
+            grants = self.current(work)
+            return HeldChecks(work, grants, partial(self.find, work, grants)).lost_transactions(first, last)
+
+        return self._read(lost)
 
     def caller_and_scope(self) -> tuple[str | None, bool, Scope]:
         """Returns the caller, whether the caller is an administrator, and the objects that queries over many tables may

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from metastore.context import Claim, Decision, decision
 from metastore.domain.names import DatabaseName, TableName
@@ -49,36 +49,27 @@ from metastore.domain.privileges import (
 )
 from metastore.errors import (
     HiddenError,
-    LockNotFoundError,
-    MetastoreError,
     NotFoundError,
     PermissionDeniedError,
-    TransactionNotFoundError,
 )
+from metastore.services.authorization.held import Find, HeldChecks, Name
 from metastore.services.authorization.locations import check_default_location, check_locations
 from metastore.services.authorization.statistics import changes_only_statistics
-from metastore.services.files.open_writes import ended
 from metastore.services.rules.lookup import missing_database, missing_table, no_statistics
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Database, Table
 
-_Name: TypeAlias = TableName | DatabaseName
-Find: TypeAlias = Callable[[Sequence[_Name]], list[Securable | None]]
 _NO_COLUMN: Final = ""
-_NO_TABLE: Final = TableName("", "", "")
 
 
-class Permission:
+class Permission(HeldChecks):
     """Checks the requirements of one call in order. One statement looks up all objects that they name."""
 
     def __init__(self, work: UnitOfWork, grants: CallerGrants, roots: Roots, find: Find) -> None:
         """`find`: looks up objects, with the caller's rights on them."""
-        self._find = find
-        self._work = work
-        self._grants = grants
+        super().__init__(work, grants, find)
         self._roots = roots
-        self._securables: dict[_Name, Securable | None] = {}
         self._decision = Decision(keeps_columns=not grants.by_policy)
 
     def check(self, requirements: Sequence[Requirement]) -> None:
@@ -97,16 +88,11 @@ class Permission:
         self._decision.ids = {name: _id(name, securable) for name, securable in self._securables.items()}
         decision.set(self._decision)
 
-    def _look_up(self, names: Iterable[_Name]) -> None:
-        new = [name for name in dict.fromkeys(names) if name not in self._securables]
-        if new:
-            self._securables |= zip(new, self._find(new), strict=True)
-
     def _is_visible(self, name: TableName) -> bool:
         table = self._securables[name]
         return table is not None and table.table_id is not None and sees(self._grants, table)
 
-    def _visible(self, name: _Name) -> Securable:
+    def _visible(self, name: Name) -> Securable:
         """Returns a securable. Raises HiddenError if the caller may not see it, NotFoundError if it does not exist."""
         securable = self._securables[name]
         if securable is None or (isinstance(name, TableName) and securable.table_id is None):
@@ -124,7 +110,7 @@ class Permission:
             case name:
                 self.check_object(name, required)
 
-    def check_object(self, name: _Name, required: RequiredPrivilege) -> None:
+    def check_object(self, name: Name, required: RequiredPrivilege) -> None:
         if required.if_missing is not None and isinstance(name, TableName) and not self._is_visible(name):
             # A hidden table is treated as missing, except for callers who may create it: they learn that it exists.
             self._look_up([name.parent])
@@ -171,7 +157,7 @@ class Permission:
         """Returns the rights that rules deny on tables of this name."""
         return expanded(denied_rights(self._grants, Securable(name.catalog, name.database, 0, name=name.name)))
 
-    def _compared_version(self, name: _Name, new: object) -> int | None:
+    def _compared_version(self, name: Name, new: object) -> int | None:
         """Returns the version of the table if the new one differs only in statistics; None if it differs in more.
 
         INSERT is enough for such a change, but only of that version: the call must not undo changes by others.
@@ -205,40 +191,6 @@ class Permission:
     def check_role(self, required: RoleAdministration) -> None:
         if not self._may_administer(required.principal) and required.role not in self._grants.administered:
             raise self._denied("GRANT OPTION", f"role {required.role}")
-
-    def check_locks(self, required: OwnLocks) -> None:
-        """Raises LockNotFoundError for a missing lock, and for a lock of another user at the same cost."""
-        owners = self._work.access.owners_of_locks(required.ids)
-        if missing := [number for number in required.ids if number not in owners]:
-            raise LockNotFoundError(f"No such lock lockid:{min(missing)}")
-        if others := self._others(owners):
-            raise _hidden(LockNotFoundError(f"No such lock lockid:{min(others)}"))
-
-    def check_transactions(self, required: OwnTransactions) -> None:
-        """Raises TransactionNotFoundError for a missing transaction, and for another user's at the same cost."""
-        owners = self._work.access.owners_of_transactions(required.ids)
-        others = self._others(owners)
-        absent = [number for number in required.ids if number not in owners] + others
-        if absent:
-            error = TransactionNotFoundError(f"No such transaction txnid:{min(absent)}")
-            raise _hidden(error) if min(absent) in others else error
-
-    def _others(self, owners: dict[int, str]) -> list[int]:
-        if Duty.DATA in self._grants.duties:
-            return []
-        return [number for number, user in owners.items() if user != (self._grants.user or "")]
-
-    def check_write(self, required: WriteAccess) -> None:
-        """Raises NotFoundError for a write that has ended, and for another user's at the same cost."""
-        write = self._work.access.write(required.query_id)
-        name = write.table if write else _NO_TABLE
-        self._look_up([name])
-        if write is None or (table := self._securables[name]) is None:
-            raise ended(required.query_id)
-        held, user = rights(self._grants, table), self._grants.user
-        may_end = required.ends and (Right.OWNERSHIP in held or write.user == (user or ""))
-        if not may_end and (write.user not in (None, user) or held.isdisjoint(required.any_of)):
-            raise HiddenError(str(ended(required.query_id)))
 
     def check_dependents(self, required: DependentsPrivilege) -> None:
         table = self._securables.get(required.table)
@@ -359,9 +311,9 @@ _CHECKS: dict[type[Requirement], Callable[[Permission, Any], None]] = {
 }
 
 
-def _names(requirements: Iterable[Requirement]) -> list[_Name]:
+def _names(requirements: Iterable[Requirement]) -> list[Name]:
     """Lists the objects that are looked up together."""
-    names: list[_Name] = []
+    names: list[Name] = []
     for required in requirements:
         match required:
             case RequiredPrivilege() | GrantOption() | PrincipalAccess():
@@ -374,13 +326,13 @@ def _names(requirements: Iterable[Requirement]) -> list[_Name]:
     return names
 
 
-def _id(name: _Name, securable: Securable | None) -> int | None:
+def _id(name: Name, securable: Securable | None) -> int | None:
     if securable is None:
         return None
     return securable.table_id if isinstance(name, TableName) else securable.database_id
 
 
-def _missing(name: _Name) -> NotFoundError:
+def _missing(name: Name) -> NotFoundError:
     return missing_table(name) if isinstance(name, TableName) else missing_database(name)
 
 
@@ -393,8 +345,3 @@ def _keep_owner(new: object, owner: str | None, kind: int | None) -> None:
         new.owner, new.ownerType = owner, kind
     elif isinstance(new, Database) and not new.ownerName:
         new.ownerName, new.ownerType = owner, kind
-
-
-def _hidden(error: MetastoreError) -> MetastoreError:
-    error.is_denial = True
-    return error

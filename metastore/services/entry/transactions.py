@@ -122,18 +122,20 @@ class TransactionService(LeasingService):
 
     def heartbeat_range(self, first: int | None, last: int | None) -> HeartbeatTxnRangeResponse:
         """Renews transactions from the first to the last id. Returns the aborted and the missing ones.
-        Transactions of others count as missing.
+        Transactions of others count as missing, and those that need a right that the caller has lost as aborted.
 
         Raises InvalidInputError for an incomplete or too large range.
         """
         if first is None or last is None or last - first >= _RANGE:
             raise InvalidInputError(f"A range of transactions needs a first and a last id, and at most {_RANGE} ids")
         holder = self._rights.transaction_holder() if self._rights else None
+        lost = self._rights.lost_transactions(first, last) if self._rights else set()
         with self._store.transaction() as work:
-            renewed = set(work.transactions.heartbeat(first, last, self._timeout, holder))
+            renewed = set(work.transactions.heartbeat(first, last, self._timeout, holder, lost))
             is_partial = len(renewed) <= last - first
             states = work.transactions.states(first, last, self._timeout, holder) if is_partial else {}
-        aborted = {number for number, state in states.items() if state == ABORTED}
+        lost &= {number for number, state in states.items() if state == OPEN}
+        aborted = lost | {number for number, state in states.items() if state == ABORTED}
         existing = renewed | {number for number, state in states.items() if state != COMMITTED}
         return HeartbeatTxnRangeResponse(aborted, set(range(first, last + 1)) - existing)
 

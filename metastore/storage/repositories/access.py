@@ -29,9 +29,7 @@ from metastore.storage.queries.rule_visibility import granting
 from metastore.storage.queries.visibility import OPEN, OWNED, WHOLE, WITHIN, owners, seeing
 from metastore.storage.schema.access import privileges_version
 from metastore.storage.schema.catalog import databases, functions, skewed_locations, tables
-from metastore.storage.schema.files import open_writes
 from metastore.storage.schema.partitions import partitions
-from metastore.storage.schema.transactions import locks, transactions
 from thrift_idl.gen.hive_metastore.ttypes import Function, HiveObjectType, Table
 
 VERSION: Final = """
@@ -162,13 +160,6 @@ class ReadTable(NamedTuple):
     version: int
 
 
-class WriteOwner(NamedTuple):
-    """The table of an open write, and the user who began it; None if that is not known."""
-
-    table: TableName
-    user: str | None
-
-
 _GRANTED_ON: Final = text(
     f"SELECT {_GRANTED.format(table='t', grantees=':grantees')} FROM (SELECT cast(:table_id AS bigint) AS id) AS t"  # noqa: S608 - constants
 )
@@ -268,16 +259,6 @@ class Access(Repository):
         rows = self._connection.execute(_FIND, values)
         return [None if row[3] is None else Securable(*row[1:]) for row in rows]
 
-    def owners_of_locks(self, ids: Sequence[int]) -> dict[int, str]:
-        """Returns the users who requested these locks, by id."""
-        query = select(locks.c.id, locks.c.user_name).where(locks.c.id.in_(list(ids)))
-        return {row.id: row.user_name for row in self._connection.execute(query)}
-
-    def owners_of_transactions(self, ids: Sequence[int]) -> dict[int, str]:
-        """Returns the users who opened these transactions, by id."""
-        query = select(transactions.c.id, transactions.c.user_name).where(transactions.c.id.in_(list(ids)))
-        return {row.id: row.user_name for row in self._connection.execute(query)}
-
     def used_texts(self, table_id: int, locations: Sequence[str]) -> set[str]:
         """Returns the texts that are exactly the location of a partition or skewed value of the table."""
         query = union(
@@ -289,18 +270,6 @@ class Access(Repository):
             ),
         )
         return set(self._connection.execute(query).scalars())
-
-    def write(self, query_id: str) -> WriteOwner | None:
-        """Returns the table and the user of a write; None if it has ended, or its table was dropped."""
-        query = select(databases.c.catalog, databases.c.name, tables.c.name.label("table"), open_writes.c.user_name)
-        query = query.where(
-            open_writes.c.query_id == query_id,
-            open_writes.c.aborted_at.is_(None),
-            tables.c.id == open_writes.c.table_id,
-            databases.c.id == tables.c.database_id,
-        )
-        row = self._connection.execute(query).one_or_none()
-        return WriteOwner(TableName(row.catalog, row.name, row.table), row.user_name) if row else None
 
     def owner_of_function(self, database: DatabaseName, name: str) -> tuple[str | None, int | None] | None:
         """Returns the name and kind of a function's owner, or None if there is no such function."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -108,12 +108,15 @@ class Transactions(Repository):
         query = select(transactions.c.id).where(_among(ids), _of_user(user))
         return list(self._connection.execute(query).scalars())
 
-    def heartbeat(self, first: int, last: int, timeout: timedelta, user: str | None = None) -> list[int]:
+    def heartbeat(
+        self, first: int, last: int, timeout: timedelta, user: str | None = None, excluded: Collection[int] = ()
+    ) -> list[int]:
         """Records a heartbeat of the open transactions in this range of ids that are not late; returns their ids.
 
-        `user`: who opened them; None: anybody.
+        `user`: who opened them; None: anybody. `excluded`: ids that are not renewed.
         """
         wanted = transactions.c.id.between(first, last) & (transactions.c.state == OPEN) & _of_user(user)
+        wanted &= ~_among(sorted(excluded))
         renewed = {"heartbeat_at": now(), "heartbeat_count": transactions.c.heartbeat_count + 1}
         statement = update(transactions).where(wanted, transactions.c.heartbeat_at >= ago(timeout)).values(renewed)
         return list(self._connection.execute(statement.returning(transactions.c.id)).scalars())

@@ -11,20 +11,33 @@ from thrift.protocol.TBase import TExceptionBase
 
 from metastore.cli.commands import run
 from tests.fixtures.server import Server
+from tests.wire.acid import SR, SW, component
 from tests.wire.authorization.conftest import ADMIN, OFFICER, STEWARD
 from tests.wire.authorization.granting import GROUP, ROLE, everywhere, grant, on_column, on_database, on_table, revoke
 from tests.wire.builders import columns, descriptor, new_database, partition, table, unique
 from tests.wire.writing import clean, write_file
 from thrift_idl.gen.hive_metastore.ttypes import (
+    AbortTxnRequest,
+    CheckLockRequest,
     Database,
+    DataOperationType,
+    HeartbeatRequest,
+    HeartbeatTxnRangeRequest,
+    HeartbeatTxnRangeResponse,
     HiveObjectRef,
     HiveObjectType,
+    LockComponent,
+    LockRequest,
     MetaException,
+    NoSuchLockException,
     NoSuchObjectException,
+    OpenTxnRequest,
     PrincipalPrivilegeSet,
     PrivilegeGrantInfo,
     Role,
     SerDeInfo,
+    TxnAbortedException,
+    UnlockRequest,
 )
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CreateDependentTableRequest, DroppedRequest
 
@@ -340,3 +353,36 @@ def test_drops_of_names_that_a_rule_hides_are_not_listed(client_of: Clients, sal
     grant(root, everywhere(f"{sales}.secret"), "DENY ALL", "bob")
     assert [drop.tableName for drop in bob.dropped(DroppedRequest(sales))] == ["public_pay"]
     assert len(root.dropped(DroppedRequest(sales))) == 2
+
+
+def test_a_lock_or_transaction_is_not_renewed_after_its_user_has_lost_a_right(client_of: Clients, sales: str) -> None:
+    """Whichever call renews it, and by a deny as by REVOKE. The user can still end it."""
+    root, bob, on = client_of(ADMIN), client_of("bob"), on_table(sales, "secret")
+    for privilege in ("SELECT", "INSERT"):
+        grant(root, on, privilege, "bob")
+    first, last = (bob.open_txns(OpenTxnRequest(1, "bob", "host")).txn_ids[0] for _ in range(2))
+
+    def lock(one: LockComponent, transaction: int = 0) -> Any:
+        return bob.lock(LockRequest([one], transaction, "bob", "host")).lockid
+
+    reading, writing = (lock(component(kind, sales, "secret")) for kind in (SR, SW))
+    insert = {"operationType": DataOperationType.INSERT, "isTransactional": True}
+    lock(component(SR, sales, "secret", **insert), last)
+    both = HeartbeatTxnRangeRequest(first, last)
+    bob.heartbeat(HeartbeatRequest(writing, last))
+    assert bob.heartbeat_txn_range(both).aborted == set()
+    revoke(root, on, "INSERT", "bob")
+    for call in (lambda: bob.heartbeat(HeartbeatRequest(writing)), lambda: bob.check_lock(CheckLockRequest(writing))):
+        with pytest.raises(NoSuchLockException, match="its user has lost a right"):
+            call()
+    with pytest.raises(TxnAbortedException, match=f"txnid:{last} cannot be renewed"):
+        bob.heartbeat(HeartbeatRequest(None, last))
+    assert bob.heartbeat_txn_range(both) == HeartbeatTxnRangeResponse({last}, set())
+    bob.heartbeat(HeartbeatRequest(reading, first))
+    bob.unlock(UnlockRequest(writing))
+    bob.abort_txn(AbortTxnRequest(last))
+    grant(root, everywhere(f"{sales}.sec*"), "DENY ALL", "bob")
+    with pytest.raises(NoSuchLockException):
+        bob.heartbeat(HeartbeatRequest(reading))
+    root.drop_table(sales, "secret", True)
+    bob.heartbeat(HeartbeatRequest(reading, first))

@@ -1,0 +1,83 @@
+"""The users who hold locks, transactions and writes, and the objects that these name. Each query is one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from sqlalchemy import bindparam, select, text
+
+from metastore.domain.lock_rules import LockType
+from metastore.domain.names import DatabaseName, TableName
+from metastore.storage.queries.repository import Repository
+from metastore.storage.schema.catalog import databases, tables
+from metastore.storage.schema.files import open_writes
+from metastore.storage.schema.transactions import locks, transactions
+
+_COMPONENTS: Final = f"""
+    SELECT DISTINCT l.transaction_id, c.catalog, c.database, c.table_name, c.type <> {LockType.SHARED_READ} AS writes
+    FROM locks AS l JOIN lock_components AS c ON c.lock_id = l.id
+"""  # noqa: S608 - constants
+_OF_LOCKS: Final = text(f"{_COMPONENTS} WHERE l.id IN :ids").bindparams(bindparam("ids", expanding=True))
+_OF_TRANSACTIONS: Final = text(f"""
+    WITH held AS (SELECT id FROM transactions WHERE id BETWEEN :first AND :last AND user_name = :user)
+    {_COMPONENTS} JOIN held ON held.id = l.transaction_id
+    UNION
+    SELECT w.transaction_id, w.catalog, w.database, w.table_name, true
+    FROM transaction_components AS w JOIN held ON held.id = w.transaction_id
+""")  # noqa: S608 - constants
+
+
+class WriteOwner(NamedTuple):
+    """The table of an open write, and the user who began it; None if that is not known."""
+
+    table: TableName
+    user: str | None
+
+
+class HeldObject(NamedTuple):
+    """An object of a lock or transaction. `writes`: it is locked to be written to, or the transaction writes to it."""
+
+    transaction: int | None
+    name: TableName | DatabaseName
+    writes: bool
+
+
+class Held(Repository):
+    """Queries on locks, transactions and writes, by their users."""
+
+    def owners_of_locks(self, ids: Sequence[int]) -> dict[int, str]:
+        """Returns the users who requested these locks, by id."""
+        query = select(locks.c.id, locks.c.user_name).where(locks.c.id.in_(list(ids)))
+        return {row.id: row.user_name for row in self._connection.execute(query)}
+
+    def owners_of_transactions(self, ids: Sequence[int]) -> dict[int, str]:
+        """Returns the users who opened these transactions, by id."""
+        query = select(transactions.c.id, transactions.c.user_name).where(transactions.c.id.in_(list(ids)))
+        return {row.id: row.user_name for row in self._connection.execute(query)}
+
+    def of_locks(self, ids: Sequence[int]) -> list[HeldObject]:
+        """Returns the objects of locks."""
+        return [_object(*row) for row in self._connection.execute(_OF_LOCKS, {"ids": list(ids)})]
+
+    def of_transactions(self, first: int, last: int, user: str) -> list[HeldObject]:
+        """Returns the objects of the user's transactions in this range of ids: those that they lock or write to."""
+        rows = self._connection.execute(_OF_TRANSACTIONS, {"first": first, "last": last, "user": user})
+        return [_object(*row) for row in rows]
+
+    def write(self, query_id: str) -> WriteOwner | None:
+        """Returns the table and the user of a write; None if it has ended, or its table was dropped."""
+        query = select(databases.c.catalog, databases.c.name, tables.c.name.label("table"), open_writes.c.user_name)
+        query = query.where(
+            open_writes.c.query_id == query_id,
+            open_writes.c.aborted_at.is_(None),
+            tables.c.id == open_writes.c.table_id,
+            databases.c.id == tables.c.database_id,
+        )
+        row = self._connection.execute(query).one_or_none()
+        return WriteOwner(TableName(row.catalog, row.name, row.table), row.user_name) if row else None
+
+
+def _object(transaction: int | None, catalog: str, database: str, table: str | None, writes: bool) -> HeldObject:
+    home = DatabaseName(catalog, database)
+    return HeldObject(transaction, home.table(table) if table else home, writes)
