@@ -78,6 +78,7 @@ class Decision:
     `ids`: the ids of tables and databases by name; None for one that does not exist. `version`: of the table to alter,
     if the caller's right to do so depends on its content. `whole`: the databases of which `ids` has all tables.
     `no_relocation`: the error if a partition would lose a location with its files; None if the caller may do that.
+    `no_redefinition`: likewise, if a partition would get columns or a format that its table does not have.
     `keeps_columns`: the caller may not rename or drop columns that a rule or a privilege names. `is_outdated`: the call
     has found another object.
     """
@@ -87,6 +88,7 @@ class Decision:
     claims: list[Claim] = field(default_factory=list)
     whole: set[object] = field(default_factory=set)
     no_relocation: Exception | None = None
+    no_redefinition: Exception | None = None
     keeps_columns: bool = True
     is_outdated: bool = False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from metastore.context import decision
 from metastore.domain.location_properties import is_relative
@@ -41,7 +41,7 @@ from metastore.storage.unit_of_work import UnitOfWork
 from metastore.structs import shallow_copy
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import DirectoryStatistics
-from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
+from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 
 
 class _Change(NamedTuple):
@@ -59,6 +59,14 @@ class _Change(NamedTuple):
     def removes(self) -> bool:
         """Returns whether the partition, or one of its skewed values, no longer has a location that it had."""
         return not set(locations_of(self.old.partition.sd)) <= set(locations_of(self.new.partition.sd))
+
+    def redefines(self, table: Table) -> bool:
+        """Returns whether the partition gets columns, a format or buckets that neither it nor its table has.
+
+        An INSERT of Hive or Spark gives an existing partition the format of the table (Hive.loadPartition).
+        """
+        known = zip(_definition(self.old.partition.sd), _definition(table.sd), strict=True)
+        return any(each not in pair for each, pair in zip(_definition(self.new.partition.sd), known, strict=True))
 
 
 class PartitionAlterService(ChangingService):
@@ -83,6 +91,7 @@ class PartitionAlterService(ChangingService):
                 pairs = _lock_existing(work, stored, rules, new, context)
                 old_texts = befores([old for old, _ in pairs])
                 changes = self._successors(work, stored, rules, pairs)
+                _check_definitions(rules.table, changes)
                 relocated = self._admit_locations(work, stored, rules.table, changes, context)
                 # Decided before statistics are filled in, which must not count as a change by the client.
                 keeps_data = leaves_data([(change.old.partition, change.new.partition) for change in changes], context)
@@ -239,6 +248,24 @@ class PartitionAlterService(ChangingService):
         if new.parameters.get(DDL_TIME, "0") == "0":
             new.parameters[DDL_TIME] = str(self._clock())
         return changed
+
+
+def _definition(sd: StorageDescriptor) -> tuple[Any, ...]:
+    """Returns what decides how the files of a descriptor are read."""
+    serde = sd.serdeInfo
+    return (
+        [(column.name, column.type) for column in sd.cols or ()],
+        (sd.inputFormat, sd.outputFormat, serde and serde.serializationLib),
+        (serde and serde.parameters) or {},
+        (sd.numBuckets, sd.bucketCols or [], sd.sortCols or []),
+    )
+
+
+def _check_definitions(table: Table, changes: Sequence[_Change]) -> None:
+    """Raises PermissionDeniedError if a partition is redefined, and the caller may only insert rows."""
+    decided = decision.get()
+    if decided is not None and decided.no_redefinition is not None and any(one.redefines(table) for one in changes):
+        raise decided.no_redefinition
 
 
 def _lock_existing(

@@ -3,6 +3,7 @@ locations that pass from one object to another."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tests.wire.builders import columns, descriptor, partition, table, unique
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
     EnvironmentContext,
+    FieldSchema,
     Function,
     GetAllWriteEventInfoRequest,
     GrantRevokePrivilegeRequest,
@@ -245,6 +247,22 @@ def test_a_directory_of_another_table_does_not_become_the_own_one(client_of: Cli
     assert rows.exists()
     assert alice.get_partition_names(shared, "own", -1) == ["ds=2"]
     bob, away = client_of("bob"), alice.get_partition(shared, "own", ["2"])
+    bob.alter_partition(shared, "own", away)
+    stored = alice.get_table(shared, "own")
+    stored.sd.cols.append(FieldSchema("new", "int"))
+    stored.sd.serdeInfo.serializationLib = "Text"
+    alice.alter_table(shared, "own", stored)
+    for change in (
+        lambda sd: setattr(sd.serdeInfo, "serializationLib", "x"),
+        lambda sd: setattr(sd.serdeInfo, "parameters", {"field.delim": "x"}),
+        lambda sd: setattr(sd, "cols", stored.sd.cols[1:]),
+        lambda sd: (setattr(sd, "bucketCols", ["a"]), setattr(sd, "numBuckets", 4)),
+    ):
+        redefined = copy.deepcopy(away)
+        change(redefined.sd)
+        assert "[ALTER] privilege" in told(lambda: bob.alter_partition(shared, "own", redefined))  # noqa: B023
+    away.sd.serdeInfo.serializationLib = "Text"  # as Hive does in an INSERT after the table got another format
+    away.sd.cols = stored.sd.cols
     bob.alter_partition(shared, "own", away)
     away.sd.location = f"{own}/empty"  # as if its rows were deleted
     assert "[DELETE] privilege" in told(lambda: bob.alter_partition(shared, "own", away))
