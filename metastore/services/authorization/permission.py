@@ -137,10 +137,19 @@ class Permission(HeldChecks):
         owner = securable.owner, securable.owner_kind
         if securable.table_id is None:
             owner = securable.database_owner, securable.database_owner_kind
-        changes_owner = required.new_owner is not None and _principal(*required.new_owner) != _principal(*owner)
         _keep_owner(new, *owner)
-        if changes_owner and (not owns(self._grants, securable) or withheld_rights(self._grants, securable)):
+        if required.new_owner is not None and _principal(*required.new_owner) != _principal(*owner):
+            self._check_new_owner(name, securable, *required.new_owner)
+
+    def _check_new_owner(self, name: Name, securable: Securable, owner: str | None, kind: int | None) -> None:
+        """Owners give their objects to their groups and roles, as in PostgreSQL: Trino runs a view as its owner."""
+        if not owns(self._grants, securable) or withheld_rights(self._grants, securable):
             raise self._denied(Right.OWNERSHIP, name)
+        self._check_may_own(owner, kind)
+
+    def _check_may_own(self, owner: str | None, kind: int | None) -> None:
+        if not self._grants.is_principal(kind, owner):
+            raise self._denied(ADMIN.upper(), f"principal {owner}: it is not a group or role of the caller")
 
     def _held_inside(self, database: DatabaseName) -> frozenset[str]:
         """Returns the rights on all tables of a database. A policy engine decides about each; others are inherited."""
@@ -220,14 +229,15 @@ class Permission(HeldChecks):
         database = self._visible(required.database)
         owner = self._work.access.owner_of_function(required.database, required.name)
         is_denied = not expanded(denied_rights(self._grants, database)).isdisjoint(required.any_of)
-        if owner is not None and self._grants.is_principal(owner[1], owner[0]) and not is_denied:
-            return
-        self._require(rights(self._grants, database), required.any_of, required.database)
+        is_owner = owner is not None and self._grants.is_principal(owner[1], owner[0]) and not is_denied
+        if not is_owner:
+            self._require(rights(self._grants, database), required.any_of, required.database)
         new = required.new_owner
-        if owner is None or new is None or new[0] is None or owns(self._grants, database):
+        if owner is None or new is None or new[0] is None or _principal(*new) == _principal(*owner):
             return
-        if _principal(*new) != _principal(*owner):
+        if not (is_owner or owns(self._grants, database)):
             raise self._denied(Right.OWNERSHIP, f"{required.database}/{required.name}")
+        self._check_may_own(*new)
 
     def check_grant_option(self, required: GrantOption) -> None:
         name = required.securable

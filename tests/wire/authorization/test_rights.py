@@ -18,6 +18,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     CommitTxnRequest,
     Database,
     EnvironmentContext,
+    Function,
     GetAllWriteEventInfoRequest,
     HeartbeatRequest,
     InsertEventRequestData,
@@ -204,24 +205,9 @@ def test_callers_see_their_own_grants_and_those_on_their_objects(client_of: Clie
     assert alice.get_privilege_set(ref, "carol", []).userPrivileges["carol"]
 
 
-def test_only_the_settings_grant_the_role_admin(client_of: Clients) -> None:
-    root, bob = client_of(ADMIN), client_of("bob")
-    for client in (bob,):
-        with pytest.raises(MetaException, match="Permission denied"):
-            client.grant_role("admin", "bob", USER, "bob", USER, True)
-        with pytest.raises(MetaException, match="Permission denied"):
-            client.create_role(Role(unique("r")))
-    root.grant_role("admin", "mallory", USER, ADMIN, USER, True)
-    mallory = client_of("mallory")
-    with pytest.raises(MetaException, match="Permission denied"):
-        mallory.create_role(Role(unique("r")))
-    assert [role.roleName for role in mallory.list_roles("mallory", USER)] == ["public"]
-    assert "admin" in [role.roleName for role in root.list_roles(ADMIN, USER)]
-    assert client_of("someone", ["wheel"]).create_role(Role(unique("r")))
-
-
 def test_callers_do_not_choose_the_owner(client_of: Clients, home: tuple[str, str]) -> None:
-    (database, name), alice, bob = home, client_of("alice"), client_of("bob")
+    """Except one of their groups and roles. Engines run a view or function with the rights of its owner."""
+    (database, name), alice, bob = home, client_of("alice", ["staff"]), client_of("bob")
     alice.create_table(table(database, "spoofed", owner="bob"))
     assert alice.get_table(database, "spoofed").owner == "alice"
     grant(alice, on_table(database, name), "ALTER", "bob")
@@ -229,8 +215,21 @@ def test_callers_do_not_choose_the_owner(client_of: Clients, home: tuple[str, st
     new.owner = "bob"
     with pytest.raises((InvalidOperationException, MetaException), match=denied("OWNERSHIP", f"{database}/{name}")):
         bob.alter_table(database, name, new)
-    new.owner = "carol"
+    new.owner, home_of_all = "carol", alice.get_database(database)
+    home_of_all.ownerName = "carol"
+    alice.create_function(Function("f", database, "org.example.F", "alice", USER, 0, 1, []))
+    for call in (
+        lambda: alice.alter_table(database, name, new),
+        lambda: alice.alter_database(database, home_of_all),
+        lambda: alice.alter_function(database, "f", Function("f", database, "F", "carol", USER, 0, 1, [])),
+    ):
+        with pytest.raises((InvalidOperationException, MetaException), match="carol: it is not a group or role"):
+            call()
+    new.owner, new.ownerType = "staff", GROUP
     alice.alter_table(database, name, new)
+    alice.alter_function(database, "f", Function("f", database, "F", "staff", GROUP, 0, 1, []))
+    new.owner, new.ownerType = "carol", USER
+    client_of(ADMIN).alter_table(database, name, new)
     assert client_of("carol").get_table(database, name).owner == "carol"
 
 

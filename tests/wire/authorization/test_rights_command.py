@@ -1,4 +1,4 @@
-"""`metastore rights`: grants on objects that SQL cannot name, such as locations."""
+"""`metastore rights`: grants on objects that SQL cannot name, such as locations. The role `admin` cannot be granted."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from metastore.cli.commands import run
 from tests.fixtures.server import Server
 from tests.wire.authorization.conftest import ADMIN
-from tests.wire.builders import descriptor, new_database, table
-from thrift_idl.gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
+from tests.wire.authorization.granting import USER
+from tests.wire.builders import descriptor, new_database, table, unique
+from thrift_idl.gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Role
 
 
 @pytest.fixture
@@ -79,3 +80,18 @@ def test_groups_roles_and_the_grant_option(client_of: Callable[..., Any], rights
     assert "Permission denied: user [carol]" in rights("grant", "SELECT", "*", "carol", user="carol")
     assert "is not a principal" in rights("grant", "SELECT", name, "role:")
     assert "Write DATABASE[.TABLE]" in rights("grant", "SELECT", "a b", "alice")
+
+
+def test_only_the_settings_grant_the_role_admin(client_of: Callable[..., Any]) -> None:
+    root, bob = client_of(ADMIN), client_of("bob")
+    with pytest.raises(MetaException, match="Permission denied"):
+        bob.grant_role("admin", "bob", USER, "bob", USER, True)
+    with pytest.raises(MetaException, match="Permission denied"):
+        bob.create_role(Role(unique("r")))
+    root.grant_role("admin", "mallory", USER, ADMIN, USER, True)
+    mallory = client_of("mallory")
+    with pytest.raises(MetaException, match="Permission denied"):
+        mallory.create_role(Role(unique("r")))
+    assert [role.roleName for role in mallory.list_roles("mallory", USER)] == ["public"]
+    assert "admin" in [role.roleName for role in root.list_roles(ADMIN, USER)]
+    assert client_of("someone", ["wheel"]).create_role(Role(unique("r")))
