@@ -257,7 +257,7 @@ def _definition(sd: StorageDescriptor) -> tuple[Any, ...]:
         [(column.name, column.type) for column in sd.cols or ()],
         (sd.inputFormat, sd.outputFormat, serde and serde.serializationLib),
         (serde and serde.parameters) or {},
-        (sd.numBuckets, sd.bucketCols or [], sd.sortCols or []),
+        (max(sd.numBuckets or 0, 0), sd.bucketCols or [], sd.sortCols or []),  # Spark sends 0 for Hive's -1
     )
 
 

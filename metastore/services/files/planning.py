@@ -35,8 +35,8 @@ def plan_moves(
 ) -> list[int]:
     """Plans moves of a table's directories. Directories below `root` that become empty are removed.
 
-    Raises InvalidOperationError if another object has a location in one of the directories, or where one moves to: the
-    table would take the files of that object, or give it its own.
+    Raises InvalidOperationError if another object has a location there, or where one moves to: the table would take the
+    files of that object, or give it its own.
     """
     if not moves:
         return []
@@ -44,15 +44,9 @@ def plan_moves(
     attempt.require_free(moves)
     check_unblocked(work, [location for move in moves for location in move])
     canonical = [(paths.canonical(move.source), paths.canonical(move.target)) for move in moves]
-    _check_alone(work, canonical, table_id)
+    check_available(work.locations.others([location for move in canonical for location in move], table_id, None))
     new = [NewOperation("move", source, "renamed", target) for source, target in canonical]
     return work.file_operations.schedule(new, table_id, paths.canonical(root) if root else "")
-
-
-def _check_alone(work: UnitOfWork, moves: Sequence[tuple[str, str]], table_id: int) -> None:
-    targets = {target for _, target in moves}
-    used = work.locations.others([location for move in moves for location in move], table_id, None)
-    check_available(location for location, use in used.items() if use.below or (use.itself and location in targets))
 
 
 def plan_truncation(

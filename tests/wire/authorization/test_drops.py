@@ -214,7 +214,7 @@ def test_nobody_registers_the_location_of_a_later_table(client_of: Clients) -> N
     client_of(alice).create_table(table(shared, "tmp"))
     Path(home.removeprefix("file:"), "payroll").rmdir()  # as on an object store, where the directory does not exist
     for user in (alice, ADMIN):
-        renamed = table(shared, "payroll", sd=descriptor(f"{home}/tmp"))
+        renamed = table(shared, "payroll", sd=descriptor(f"{home}/tmp"), owner=None)
         assert "is used by another" in told(lambda: client_of(user).alter_table(shared, "tmp", renamed))  # noqa: B023
     client_of(alice).create_table(external(shared, "payroll", f"{home}/other"))
     assert "AlreadyExists" in told(lambda: bob.create_table(table(shared, "payroll")))
@@ -234,18 +234,22 @@ def test_a_directory_of_another_table_does_not_become_the_own_one(client_of: Cli
     rows = Path(own.removeprefix("file:"), "ds=2/deep/rows")
     rows.write_text("theirs")
     alice.append_partition(shared, "own", ["2"])
+    alice.append_partition(shared, "own", ["4"])
+    root.create_table(table(shared, "same", sd=descriptor(f"{own}/ds=4")))
+    root.create_table(table(shared, "whole", sd=descriptor(f"{own}/")))
     grant(root, on_table(shared, "own"), "INSERT", "bob")
     refused = "is used by another object"
     for call in (
         lambda: client_of("bob").append_partition(shared, "own", ["1"]),
         lambda: alice.add_partition(partition(shared, "own", ["1"])),
-        lambda: alice.alter_table(shared, "own", table(shared, "new", keys, sd=descriptor(own))),
+        lambda: alice.alter_table(shared, "own", table(shared, "new", keys, sd=descriptor(own), owner=None)),
         lambda: alice.rename_partition(shared, "own", ["2"], partition(shared, "own", ["3"])),
+        lambda: alice.rename_partition(shared, "own", ["4"], partition(shared, "own", ["3"])),
         lambda: alice.exchange_partitions({"ds": "2"}, shared, "own", shared, "target"),
     ):
         assert refused in told(call)
     assert rows.exists()
-    assert alice.get_partition_names(shared, "own", -1) == ["ds=2"]
+    assert alice.get_partition_names(shared, "own", -1) == ["ds=2", "ds=4"]
     bob, away = client_of("bob"), alice.get_partition(shared, "own", ["2"])
     bob.alter_partition(shared, "own", away)
     stored = alice.get_table(shared, "own")
