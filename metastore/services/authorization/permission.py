@@ -38,6 +38,7 @@ from metastore.domain.privileges import (
     denied,
     denied_rights,
     expanded,
+    kept_kind,
     may_grant,
     owns,
     owns_database,
@@ -138,7 +139,7 @@ class Permission(HeldChecks):
         if securable.table_id is None:
             owner = securable.database_owner, securable.database_owner_kind
         _keep_owner(new, *owner)
-        if required.new_owner is not None and _principal(*required.new_owner) != _principal(*owner):
+        if required.new_owner is not None and _differ(required.new_owner, owner):
             self._check_new_owner(name, securable, *required.new_owner)
 
     def _check_new_owner(self, name: Name, securable: Securable, owner: str | None, kind: int | None) -> None:
@@ -233,7 +234,7 @@ class Permission(HeldChecks):
         if not is_owner:
             self._require(rights(self._grants, database), required.any_of, required.database)
         new = required.new_owner
-        if owner is None or new is None or new[0] is None or _principal(*new) == _principal(*owner):
+        if owner is None or new is None or new[0] is None or not _differ(new, owner):
             return
         if not (is_owner or owns(self._grants, database)):
             raise self._denied(Right.OWNERSHIP, f"{required.database}/{required.name}")
@@ -347,8 +348,9 @@ def _missing(name: Name) -> NotFoundError:
     return missing_table(name) if isinstance(name, TableName) else missing_database(name)
 
 
-def _principal(name: str | None, kind: int | None) -> tuple[str | None, int]:
-    return name, kind or PrincipalKind.USER
+def _differ(new: tuple[str | None, int | None], old: tuple[str | None, int | None]) -> bool:
+    """Returns whether an owner (name and kind) is another principal than before."""
+    return new[0] != old[0] or (kept_kind(new[1], old[1]) or PrincipalKind.USER) != (old[1] or PrincipalKind.USER)
 
 
 def _keep_owner(new: object, owner: str | None, kind: int | None) -> None:

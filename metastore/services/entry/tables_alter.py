@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from metastore.context import decision
 from metastore.domain import table_events
 from metastore.domain.names import DatabaseName, TableName, fold
+from metastore.domain.privileges import kept_kind
 from metastore.domain.renaming import replaces, truncates
 from metastore.domain.skew_limit import check_count
 from metastore.domain.type_strings import can_change
@@ -92,6 +93,8 @@ class TableAlterService(ChangingService):
     def _successor(self, database: DatabaseName, old: Table, new: Table, context: Mapping[str, str]) -> Table:
         """Completes the new table with kept fields of the old one, and checks it by itself."""
         new.createTime, new.creationMetadata = old.createTime, old.creationMetadata
+        if new.owner == old.owner:
+            new.ownerType = kept_kind(new.ownerType, old.ownerType)
         # As in Hive, a location is required if files are counted.
         check_given(new, located=updates_statistics(context) and not old.partitionKeys and not is_view(old))
         new.sd.location = new.sd.location or old.sd.location
