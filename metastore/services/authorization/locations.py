@@ -12,10 +12,13 @@ from metastore.domain.privileges import ANY_LOCATION, CallerGrants, Right, denie
 from metastore.errors import PermissionDeniedError
 from metastore.services.files.own_locations import of_others
 from metastore.services.rules.databases import DEFAULT_DATABASE, is_client_default
+from metastore.services.rules.table_data import owns_data
+from metastore.storage.references import StoredTable
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
+from thrift_idl.gen.hive_metastore.ttypes import Table
 
 
 def check_locations(
@@ -121,6 +124,22 @@ def _in_partitions(work: UnitOfWork, table_id: int, left: Mapping[str, str]) -> 
     above = {text: {paths.canonical(text), location, *paths.ancestors(location)} for location, text in left.items()}
     uses = work.locations.own(set().union(*above.values()), table_id)
     return {text for text, some in above.items() if any(uses.get(each, UNUSED).itself for each in some)}
+
+
+def check_restored(work: UnitOfWork, grants: CallerGrants, roots: Roots, stored: StoredTable) -> None:
+    """Checks the locations of a table that was restored without its files, because these have stayed where they were.
+
+    Raises PermissionDeniedError if another object is there by now, and the caller may not register the location.
+    """
+    table: Table = stored.encoded.decode()
+    if grants.is_admin or ANY_LOCATION in grants.locations or owns_data(table):
+        return
+    granted = roots.canonical(grants.locations).values()
+    texts = paths.absolute([*filter(None, [table.sd.location]), *work.partitions.locations(stored.ref)])
+    left = [location for location in roots.canonical(texts).values() if not _is_in(location, granted)]
+    if used := work.locations.others(left, stored.ref.id, None):
+        text = denied(grants.user, Right.LOCATION, min(used))
+        raise PermissionDeniedError(f"{text}: another object is there by now")
 
 
 def check_default_location(

@@ -119,6 +119,7 @@ class Permission(HeldChecks):
             table = self._securables[name]
             if table is None or table.table_id is None:
                 return
+            self._require(rights(self._grants, table), required.any_of, name)
         securable = self._visible(name)
         held = rights(self._grants, securable)
         if required.with_contents:

@@ -28,6 +28,7 @@ from metastore.errors import (
     NotFoundError,
 )
 from metastore.services.authorization.authorization import Authorization
+from metastore.services.authorization.locations import check_restored
 from metastore.services.cascade.dependencies import is_dependent, rewrite
 from metastore.services.cascade.dropping import forget_by_name, restore_by_name
 from metastore.services.files.change_loop import Attempt, FileService
@@ -118,13 +119,12 @@ class UndropService(FileService):
         """Undoes the newest drop of this name: all that one call dropped, truncated or overwrote.
 
         A drop of a later table of this name, which the caller may not undo, does not count.
-
         With authorization, only the user who dropped it, the owners at that time, and administrators may undo a drop.
 
         Raises:
             NotFoundError: no such drop can be undone, or not by this caller; or its table or database no longer exists.
             AlreadyExistsError: the name is taken.
-            InvalidOperationError: the location is taken, or later changes would be lost.
+            InvalidOperationError, PermissionDeniedError: the location is taken, or later changes would be lost.
             InvalidInputError: no name, or a new name for something other than a table.
         """
         if not target.table.database:
@@ -188,8 +188,7 @@ class UndropService(FileService):
         name = DatabaseName(drop.catalog, drop.database)
         if work.databases.find(name):
             raise _NameTakenError(
-                f"database {name} exists already: undrop its tables one by one, with --as NAME if their names are in "
-                "use"
+                f"database {name} exists already: undrop its tables one by one, with --as NAME if a name is in use"
             )
         check_available(work.locations.referred(work.file_operations.original_locations(drop.id)))
         work.drops.restore_database(drop.id)
@@ -255,6 +254,8 @@ class UndropService(FileService):
             table = stored.encoded.decode()
             if is_dependent(table) and not work.dependencies.upwards([stored.ref.id]):
                 raise NotFoundError(f"{stored.ref.name} depends on tables that were purged: create it again")
+            if self._authorization:
+                check_restored(work, self._authorization.cached(work), self._warehouse.roots, stored)
             restore_by_name(work, stored)
             work.record(table_events.create_table(table_text(table)))
         return tables
@@ -281,6 +282,8 @@ class UndropService(FileService):
         if moves:
             rewrite_partitions(work, live.ref, named(moved), moves)
         work.mark_partitions_changed([live.ref.id])
+        if self._authorization:
+            check_restored(work, self._authorization.cached(work), self._warehouse.roots, live)
         table = live.encoded.decode()
         if is_dependent(table):
             rewrite(work, [live.ref.id])

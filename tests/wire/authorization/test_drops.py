@@ -341,3 +341,31 @@ def test_a_user_with_the_grant_option_revokes_only_own_grants(client_of: Clients
     assert "[OWNERSHIP] privilege" in told(lambda: carol.refresh_privileges(on, "SQL", nothing))
     root.grant_privileges(bag(everywhere(f"{shared}.t"), "DENY SELECT", "carol"))
     assert "not found" in told(lambda: carol.get_table_statistics_req(TableStatsRequest(shared, "t", ["a"])))
+
+
+def test_a_restored_table_does_not_return_to_files_of_another(client_of: Clients, tmp_path: Path) -> None:
+    """An external table leaves its files and its location behind. Nor does a partition. A hidden table has the name."""
+    root, bob, alice, shared = client_of(ADMIN), client_of("bob"), client_of("alice"), unique("shared")
+    root.create_database(Database(name=shared, ownerName="zowner"))
+    for user in ("alice", "bob"):
+        grant(root, on_database(shared), "CREATE", user)
+    kept, taken, day = (f"file:{tmp_path}/{name}" for name in ("kept", "taken", "day"))
+    outside = {"tableType": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE"}, "owner": "alice"}
+    for name, where in (("kept", kept), ("taken", taken)):
+        root.create_table(table(shared, name, [("ds", "string")], sd=descriptor(where), **outside))
+        root.add_partition(partition(shared, name, ["1"], sd=descriptor(f"{day}/{name}")))
+        alice.drop_table(shared, name, True)
+    grant(root, everywhere(f"{taken}/below"), "LOCATION", "bob")
+    bob.create_table(table(shared, "secret", sd=descriptor(f"{taken}/below")))
+    assert "another object is there by now" in told(lambda: alice.undrop(UndropRequest(shared, "taken")))
+    assert "another object is there by now" in told(lambda: alice.undrop(UndropRequest(shared, "taken", newName="new")))
+    alice.undrop(UndropRequest(shared, "kept"))
+    alice.drop_partition(shared, "kept", ["1"], True)
+    root.create_table(table(shared, "in_day", sd=descriptor(f"{day}/kept")))
+    assert "another object is there by now" in told(lambda: alice.undrop(UndropRequest(shared, "kept")))
+    grant(root, everywhere(f"file:{tmp_path}"), "LOCATION", "alice")
+    for name in ("kept", "taken"):
+        alice.undrop(UndropRequest(shared, name))
+    alice.drop_table(shared, "kept", True)
+    root.create_table(table(shared, "kept"))
+    assert "[INSERT] privilege" in told(lambda: alice.undrop(UndropRequest(shared, "kept")))
