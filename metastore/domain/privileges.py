@@ -32,11 +32,6 @@ class PrincipalKind(IntEnum):
     GROUP = 3
 
 
-def kept_kind(new: int | None, old: int | None) -> int | None:
-    """Returns the kind of an owner whose name stays. Hive 2 does not know the kind: its tables have the default."""
-    return old if new in (None, PrincipalKind.USER) else new
-
-
 class Right(StrEnum):
     """Rights that a method can require.
 

@@ -26,7 +26,7 @@ def check_locations(
 ) -> Claim | None:
     """Returns the locations that the caller may register only while no other object uses them.
 
-    A caller may register a location below one on which LOCATION is granted, the locations of the table, of its
+    A caller may register a location below one on which LOCATION is granted (`_granted`), those of the table, of its
     partitions and in its properties, and a location below the database's that no other object uses. The owner of a
     database may register any location below it that no table of another database uses. A location that is not
     absolute, or has a variable or a pattern, requires LOCATION on everything: each client decides where it leads.
@@ -34,16 +34,16 @@ def check_locations(
 
     Raises PermissionDeniedError for a location that the caller may not register.
     """
-    if ANY_LOCATION in grants.locations:
-        return None
     locations = list(required.locations)
     if required.table is None:  # the server replaces Spark's default location of a database by its own
         locations = [text for text in locations if not is_client_default(roots, required.database.name, text)]
     asked = roots.canonical(paths.absolute(text for text in locations if not is_template(text)))
     _check_trash(grants, roots, asked)
-    granted = roots.canonical(grants.locations).values()
+    if ANY_LOCATION in grants.locations and not _has_denies(grants):
+        return None
+    granted = _granted(work, grants, roots, asked.values())
     # The canonical location → the location as it was sent.
-    left = {location: text for text, location in asked.items() if not _is_in(location, granted)}
+    left = {location: text for text, location in asked.items() if location not in granted}
     relative = set(locations) - asked.keys()
     if not left and not relative:
         return None
@@ -62,6 +62,22 @@ def check_locations(
         below -= _of_other_databases(work, required.database, below, database)
         left = {location: text for location, text in left.items() if location not in below}
     return _claimed(work, grants, required, left, database, table_id)
+
+
+def _granted(work: UnitOfWork, grants: CallerGrants, roots: Roots, locations: Iterable[str]) -> set[str]:
+    """Returns the locations that LOCATION permits. Those of a table of which a rule denies a right are not among them,
+    because the caller would have this right on another table there.
+    """
+    above = roots.canonical(grants.locations - {ANY_LOCATION}).values()
+    granted = {location for location in locations if ANY_LOCATION in grants.locations or _is_in(location, above)}
+    if granted and _has_denies(grants):
+        denied_ids = work.access.denied_tables(grants)
+        granted -= work.locations.of_tables({text: paths.ancestors(text) for text in granted}, denied_ids)
+    return granted
+
+
+def _has_denies(grants: CallerGrants) -> bool:
+    return any(rule.is_deny for rule in grants.rules)
 
 
 def _claimed(

@@ -38,7 +38,6 @@ from metastore.domain.privileges import (
     denied,
     denied_rights,
     expanded,
-    kept_kind,
     may_grant,
     owns,
     owns_database,
@@ -57,6 +56,7 @@ from metastore.services.authorization.held import Find, HeldChecks, Name
 from metastore.services.authorization.locations import check_default_location, check_locations
 from metastore.services.authorization.statistics import changes_only_statistics
 from metastore.services.rules.lookup import missing_database, missing_table, no_statistics
+from metastore.services.rules.tables import kept_kind
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Database, Table

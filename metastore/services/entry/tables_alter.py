@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from metastore.context import decision
 from metastore.domain import table_events
 from metastore.domain.names import DatabaseName, TableName, fold
-from metastore.domain.privileges import kept_kind
 from metastore.domain.renaming import replaces, truncates
 from metastore.domain.skew_limit import check_count
 from metastore.domain.type_strings import can_change
@@ -33,7 +32,16 @@ from metastore.services.rules.lookup import get_home, lock_tables, required, tak
 from metastore.services.rules.meta_confs import disallows_type_changes
 from metastore.services.rules.partitions import check_version, updates_statistics
 from metastore.services.rules.table_data import keep_protected
-from metastore.services.rules.tables import DDL_TIME, MANAGED, check_given, fill_statistics, is_true, is_view, normalise
+from metastore.services.rules.tables import (
+    DDL_TIME,
+    MANAGED,
+    check_given,
+    fill_statistics,
+    is_true,
+    is_view,
+    kept_kind,
+    normalise,
+)
 from metastore.services.rules.transactional import check_changed
 from metastore.services.service import Clock
 from metastore.storage.references import StoredTable, TableRef

@@ -148,3 +148,8 @@ def fill_statistics(owners: Iterable[Table | Partition], counted: Mapping[str, D
 def is_true(parameters: dict[str, str], key: str) -> bool:
     """Reads a boolean parameter of Hive: the word true, in any case."""
     return parameters.get(key, "").lower() == "true"
+
+
+def kept_kind(new: int | None, old: int | None) -> int | None:
+    """Returns the kind of an owner whose name stays. Hive 2 does not know the kind: its tables have the default."""
+    return old if new in (None, PrincipalType.USER) else new

@@ -95,6 +95,8 @@ HAS_DENIED_COLUMN: Final = """EXISTS (
                        cast(:column_tables AS text[])) AS c(catalog, database, name)
     WHERE c.catalog = d.catalog AND c.database = d.name AND c.name = t.name)"""
 """Tables with a column that a rule denies."""
+DENIED: Final = f"({HAS_DENIED_COLUMN} OR EXISTS (SELECT FROM {_DENIES} WHERE {_ON_TABLE}))"
+"""Tables of which a rule denies a right, or a column."""
 _LOST: Final = ", ".join(f"'{right}'" for right in sorted(NEED_ALL_COLUMNS))
 _LEFT_ON_TABLE: Final = f"""
     NOT {_ALL_DENIED.format(on=_ON_TABLE)} AND CASE WHEN {HAS_DENIED_COLUMN} THEN (

@@ -25,7 +25,7 @@ from metastore.encoding.binary import EncodedStruct
 from metastore.storage.mapping.layout import Fields, OpenHead, whole, whole_table
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.queries.repository import Repository
-from metastore.storage.queries.rule_visibility import granting
+from metastore.storage.queries.rule_visibility import DENIED, granting, parameters
 from metastore.storage.queries.visibility import OPEN, OWNED, WHOLE, WITHIN, owners, seeing
 from metastore.storage.schema.access import privileges_version
 from metastore.storage.schema.catalog import databases, functions, skewed_locations, tables
@@ -119,6 +119,7 @@ _RULES: Final = text(f"""
     WHERE p.object_type = {HiveObjectType.GLOBAL} AND p.scope LIKE '%.%' AND p.scope NOT LIKE '%/%'
       AND p.scope NOT LIKE '%:%'
 """)  # noqa: S608 - constants
+_DENIED_TABLES: Final = text(f"SELECT t.id FROM tables AS t JOIN databases AS d ON d.id = t.database_id WHERE {DENIED}")  # noqa: S608 - constants
 _NAMED_COLUMNS: Final = text(f"""
     SELECT DISTINCT p.scope, p.column_name FROM privileges AS p
     WHERE (p.object_type = {HiveObjectType.COLUMN} AND p.table_id = :table_id)
@@ -331,6 +332,10 @@ class Access(Repository):
         names = (name.catalog, name.database, name.name)
         denied = {pattern.column or "" for pattern in patterns if pattern[:3] == names}
         return (denied | {fold_column(row.column_name) for row in rows}) - {""}
+
+    def denied_tables(self, grants: CallerGrants) -> list[int]:
+        """Returns the ids of the tables of which a rule denies a right to the caller, or a column."""
+        return list(self._connection.execute(_DENIED_TABLES, parameters(grants)).scalars())
 
     def columns(self, names: Sequence[TableName]) -> dict[TableName, TableColumns]:
         """Returns the columns of the tables that exist."""

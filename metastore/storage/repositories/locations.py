@@ -85,6 +85,13 @@ _ELSEWHERE = _query(
     ("tables", " AND r.database_id <> :database_id"),
     ("partitions", " AND EXISTS (SELECT FROM tables AS t WHERE t.id = r.table_id AND t.database_id <> :database_id)"),
 )
+_AMONG: Final = " = ANY (cast(:ids AS bigint[]))"
+_OF_TABLES = _query(
+    "of_tables",
+    ("tables", f" AND r.id{_AMONG}"),
+    ("partitions", f" AND r.table_id{_AMONG}"),
+    ("skewed_locations", f" AND r.table_id{_AMONG}"),
+)
 _BUCKETS: Final = 256  # of advisory locks: their number is limited
 _CLAIMED = _OTHERS.after(
     Prepared(
@@ -135,6 +142,10 @@ class Locations(Repository):
     def used_by_other_databases(self, locations: Mapping[str, Sequence[str]], database_id: int) -> set[str]:
         """Returns the locations at, above or below which a table of another database, or its partition, has one."""
         return self._overlapped(_ELSEWHERE, locations, database_id=database_id)
+
+    def of_tables(self, locations: Mapping[str, Sequence[str]], ids: Sequence[int]) -> set[str]:
+        """Returns the locations at, above or below which one of these tables, or its partition, has one."""
+        return self._overlapped(_OF_TABLES, locations, ids=number_array_literal(ids)) if ids else set()
 
     def serialise(self, claims: Sequence[Claim]) -> None:
         """Serialises claims of the same locations until the transaction ends. Raises a claim's error if an object that

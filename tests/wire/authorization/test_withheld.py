@@ -342,6 +342,25 @@ def test_no_call_changes_a_withheld_object(world: World) -> None:
     assert not changed, "\n".join(map(str, changed))
 
 
+def test_the_right_to_all_locations_does_not_include_those_of_denied_tables(world: World) -> None:
+    """Of a table there, the caller would have the denied rights. Nor does it include locations that clients compute."""
+    if world.decided_by == "engine":
+        pytest.skip("rules have no effect")
+    steward, home = Client(world.application, "steward"), world.locations[0].rpartition("/")[0]
+    for at in (*world.locations, f"{world.locations[0]}/ds=1", home, f"{home}/*", f"{home}/${{x}}"):
+        with pytest.raises(PermissionDeniedError, match=r"\[LOCATION\]"):
+            steward.create_table(table(HOME, "fresh", sd=descriptor(at)))
+        with pytest.raises(PermissionDeniedError, match=r"\[LOCATION\]"):
+            steward.add_partition(partition(HOME, "seen", ["9"], sd=descriptor(at)))
+    with pytest.raises(PermissionDeniedError, match=r"\[LOCATION\] privilege on \[../guarded\]"):
+        steward.create_table(table(HOME, "fresh", parameters={"path": "../guarded"}))
+    steward.create_table(table(HOME, "fresh", sd=descriptor(f"{home}/../elsewhere")))
+    stored = steward.get_table(HOME, "blind").decode()  # its own location remains
+    stored.parameters["note"] = "x"
+    steward.alter_table(HOME, "blind", stored)
+    steward.drop_table(HOME, "fresh", True)
+
+
 def _restore(world: World) -> None:
     """Creates the visible table again if the user has dropped it."""
     with suppress(MetastoreError):
