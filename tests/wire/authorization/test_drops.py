@@ -250,7 +250,17 @@ def test_a_directory_of_another_table_does_not_become_the_own_one(client_of: Cli
         assert refused in told(call)
     assert rows.exists()
     assert alice.get_partition_names(shared, "own", -1) == ["ds=2", "ds=4"]
+    root.append_partition(shared, "own", ["1"])
+
+
+def test_insert_alone_redefines_and_removes_no_partition(client_of: Clients) -> None:
+    root, alice, shared = client_of(ADMIN), client_of("alice"), unique("shared")
+    root.create_database(Database(name=shared, ownerName="alice"))
+    alice.create_table(table(shared, "own", [("ds", "string")]))
+    alice.append_partition(shared, "own", ["2"])
+    grant(root, on_table(shared, "own"), "INSERT", "bob")
     bob, away = client_of("bob"), alice.get_partition(shared, "own", ["2"])
+    own = alice.get_table(shared, "own").sd.location
     bob.alter_partition(shared, "own", away)
     stored = alice.get_table(shared, "own")
     stored.sd.cols.append(FieldSchema("new", "int"))
@@ -272,7 +282,6 @@ def test_a_directory_of_another_table_does_not_become_the_own_one(client_of: Cli
     assert "[DELETE] privilege" in told(lambda: bob.alter_partition(shared, "own", away))
     grant(root, on_table(shared, "own"), "DELETE", "bob")
     bob.alter_partition(shared, "own", away)
-    root.append_partition(shared, "own", ["1"])
 
 
 def test_a_later_role_of_the_name_does_not_get_the_grants_of_a_restored_database(client_of: Clients) -> None:
