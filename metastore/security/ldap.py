@@ -33,6 +33,8 @@ _UNREADABLE: Final = (LookupError, TypeError, ValueError)  # ldap3 raises these 
 _COMPLETE: Final = (0, 32)  # success, noSuchObject (RFC 4511)
 _BUSY: Final = (51, 52)  # busy, unavailable: the password was not checked
 _SIZE_LIMIT_EXCEEDED: Final = 4
+_POLICY: Final = "1.3.6.1.4.1.42.2.27.8.5.1"  # the control of draft-behera-ldap-password-policy
+_WARNING, _ERROR, _MUST_CHANGE = 0xA0, b"\x81\x01", 2  # tags of its response, and changeAfterReset
 FOUND_IN_LDAP: Final = "ldap"
 """`Identity.credential` of a user whose entry can be looked up again."""
 
@@ -48,6 +50,17 @@ def canonical_name(user: str) -> str | None:
     name = name.replace(_DOTTED_I, "i")  # directories fold the capital to a plain i
     is_visible = name.isprintable() and not _IGNORED.search(name)
     return name if is_visible and name == " ".join(name.split()) and name else None
+
+
+def must_change(response: bytes) -> bool:
+    """Returns whether a password was set by an administrator, and is only good for its change.
+
+    `response`: the value of the policy's control, SEQUENCE { warning [0] …, error [1] ENUMERATED }.
+    """
+    fields = response[2:]
+    if fields[:1] == bytes([_WARNING]):
+        fields = fields[2 + fields[1] :]
+    return fields.startswith(_ERROR) and fields[2] == _MUST_CHANGE
 
 
 class Directory:
@@ -89,11 +102,15 @@ class Directory:
                 return None
             with self._connection(dn, password) as connection:
                 try:
-                    accepted = connection.bind()
+                    accepted = connection.bind(controls=[(_POLICY, False, None)])
                 except self._ldap.core.exceptions.LDAPSASLPrepError:  # in no password: RFC 4513, 5.1.3
                     return None
                 if not accepted and connection.result["result"] in _BUSY:
                     raise UnavailableError(f"LDAP rejects the bind: {connection.result['description']}")
+                policy = connection.result.get("controls", {}).get(_POLICY)
+                if accepted and policy and must_change(policy["value"]):  # the bind succeeds (OpenLDAP's pwdReset)
+                    log.warning("user %r cannot log in before the password is changed in LDAP", name)
+                    return None
         except UnavailableError as error:
             raise AuthenticationUnavailableError("The LDAP directory does not answer; try again") from error
         return Identity(name, PASSWORD, credential=FOUND_IN_LDAP if self.can_look_up else "") if accepted else None

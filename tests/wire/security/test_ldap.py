@@ -17,7 +17,7 @@ from metastore.identity import PASSWORD, AuthenticationFailedError, Identity
 from metastore.security import ldap
 from metastore.security.authenticator import SessionChecks
 from metastore.security.groups import Groups
-from metastore.security.ldap import FOUND_IN_LDAP, Directory, canonical_name
+from metastore.security.ldap import FOUND_IN_LDAP, Directory, canonical_name, must_change
 from metastore.settings import Settings
 from tests.wire.transport.conftest import eventually
 
@@ -89,6 +89,29 @@ objectClass: posixGroup
 gidNumber: 1
 memberUid: alice
 """
+MODULES = Path("/usr/lib/ldap")
+POLICY = f"""
+dn: cn=policy,{BASE}
+objectClass: organizationalRole
+objectClass: pwdPolicy
+pwdAttribute: userPassword
+pwdMustChange: TRUE
+pwdLockout: TRUE
+
+dn: uid=reset,ou=people,{BASE}
+objectClass: inetOrgPerson
+cn: Reset
+sn: Reset
+userPassword: reset
+pwdReset: TRUE
+
+dn: uid=locked,ou=people,{BASE}
+objectClass: inetOrgPerson
+cn: Locked
+sn: Locked
+userPassword: locked
+pwdAccountLockedTime: 000001010000Z
+"""
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +122,10 @@ def url(tmp_path_factory: pytest.TempPathFactory, host_pem: Pem, authority: Auth
     folder = tmp_path_factory.mktemp("ldap")
     (folder / "data").mkdir()
     schemas = [f"include {SCHEMAS}/{name}.schema" for name in ("core", "cosine", "nis", "inetorgperson")]
-    modules = ["modulepath /usr/lib/ldap", "moduleload back_mdb"] if Path("/usr/lib/ldap").exists() else []
+    modules, policy = [], []
+    if MODULES.exists():
+        modules = [f"modulepath {MODULES}", "moduleload back_mdb", "moduleload ppolicy"]
+        policy = ["overlay ppolicy", f"ppolicy_default cn=policy,{BASE}"]
     backend = ["database mdb", f'suffix "{BASE}"', f"directory {folder}/data", "maxsize 10485760"]
     tls = [f"TLSCertificateFile {host_pem.chain}", f"TLSCertificateKeyFile {host_pem.key}"]
     tls.append(f"TLSCACertificateFile {authority.pem}")
@@ -108,10 +134,20 @@ def url(tmp_path_factory: pytest.TempPathFactory, host_pem: Pem, authority: Auth
         f'access to dn.subtree="ou=staff,{BASE}" by dn="cn=searcher,{BASE}" read by anonymous auth by * none',
         "access to * by * read",
     ]
-    lines = [*schemas, *modules, "referral ldap://localhost:1", *tls, *backend, *access, f"pidfile {folder}/pid", ""]
+    lines = [
+        *schemas,
+        *modules,
+        "referral ldap://localhost:1",
+        *tls,
+        *backend,
+        *policy,
+        *access,
+        f"pidfile {folder}/pid",
+        "",
+    ]
     (folder / "slapd.conf").write_text("\n".join(lines))
     tool = [SLAPD, "-T", "add", "-f", str(folder / "slapd.conf")]
-    subprocess.run(tool, input=ENTRIES, text=True, check=True, capture_output=True)
+    subprocess.run(tool, input=ENTRIES + (POLICY if policy else ""), text=True, check=True, capture_output=True)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [SLAPD, "-f", str(folder / "slapd.conf"), "-h", f"ldap://127.0.0.1:{port}", "-d", "0"]
@@ -200,10 +236,26 @@ def test_canonical_names(user: str, name: str | None) -> None:
         ("mallory", "wonderland"),
         ("alice,ou=people", "wonderland"),
         ("*", "wonderland"),
+        ("reset", "reset"),  # by an administrator: the user must change the password first
+        ("locked", "locked"),
     ],
 )
 def test_other_users_cannot_log_in(url: str, user: str, password: str) -> None:
     assert directory(url).check(user, password) is None
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        (b"0\x00", False),
+        (b"0\x03\x81\x01\x02", True),
+        (b"0\x03\x81\x01\x05", False),
+        (b"0\x05\xa0\x03\x81\x01\x02", False),  # two logins are left with an expired password
+        (b"0\x08\xa0\x03\x80\x01\x09\x81\x01\x02", True),
+    ],
+)
+def test_the_response_of_a_password_policy(response: bytes, expected: bool) -> None:
+    assert must_change(response) == expected
 
 
 @pytest.mark.parametrize("typed", ["alicia", "alicé"])
