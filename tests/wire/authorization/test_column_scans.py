@@ -280,7 +280,7 @@ def test_a_writer_sees_all_columns(sheltered: Application) -> None:
         "begin_write": (BeginWriteRequest(DATABASE, name),),
         # Older clients publish without a registered write.
         "publish": (PublishRequest(DATABASE, name, "20260131_235959_00007_x7k2p", [entry]),),
-        "alter_partition": (DATABASE, name, partition(DATABASE, name, ["1"])),
+        "alter_partition": (DATABASE, name, partition(DATABASE, name, ["1"], sd=descriptor(cols=ALL))),
     }
     for method, arguments in calls.items():
         with (
