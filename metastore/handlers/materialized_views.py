@@ -8,13 +8,13 @@ from metastore.operations.answer_filters import table_names, tables
 from metastore.operations.fields import DatabaseFields, TableFields
 from metastore.operations.operation import TARGET, any_of, change, from_fields, operation
 from metastore.operations.requirements import materialized_view_sources
-from metastore.operations.sessions import own_transactions
+from metastore.operations.sessions import renewed_transaction
 from metastore.services.entry.materialized_views import MaterializedViewService
 from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, LockResponse, Materialization, Table
 
 _TABLE = TableFields("dbName", "tableName")
 _GET_LOCK_MATERIALIZATION_REBUILD = change(
-    _TABLE, any_of(Right.INSERT, Right.UPDATE, Right.DELETE, Right.ALTER), from_fields(own_transactions, "txnId")
+    _TABLE, any_of(Right.INSERT, Right.UPDATE, Right.DELETE, Right.ALTER), from_fields(renewed_transaction, "txnId")
 )
 
 

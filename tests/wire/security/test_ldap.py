@@ -17,7 +17,7 @@ from metastore.identity import PASSWORD, AuthenticationFailedError, Identity
 from metastore.security import ldap
 from metastore.security.authenticator import SessionChecks
 from metastore.security.groups import Groups
-from metastore.security.ldap import FOUND_IN_LDAP, Directory, canonical_name, must_change
+from metastore.security.ldap import FOUND_IN_LDAP, Directory
 from metastore.settings import Settings
 from tests.wire.transport.conftest import eventually
 
@@ -201,32 +201,6 @@ def test_each_spelling_is_the_same_user(url: str, user: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("user", "name"),
-    [
-        ("Alice", "alice"),
-        ("ａｌｉｃｅ", "alice"),
-        ("John Smith", "john smith"),
-        ("Straße", "strasse"),
-        ("alİce", "alice"),
-        ("ali\u034fce", None),
-        ("ali\u1806ce", None),
-        ("alice\ufe0f", None),
-        ("ali\u3164ce", None),
-        (" alice", None),
-        ("alice ", None),
-        ("alice\u00a0", None),
-        ("john  smith", None),
-        ("ali\u00adce", None),
-        ("ali\u200dce", None),
-        ("alice\n", None),
-        ("", None),
-    ],
-)
-def test_canonical_names(user: str, name: str | None) -> None:
-    assert canonical_name(user) == name
-
-
-@pytest.mark.parametrize(
     ("user", "password"),
     [
         ("alice", "guess"),
@@ -242,20 +216,6 @@ def test_canonical_names(user: str, name: str | None) -> None:
 )
 def test_other_users_cannot_log_in(url: str, user: str, password: str) -> None:
     assert directory(url).check(user, password) is None
-
-
-@pytest.mark.parametrize(
-    ("response", "expected"),
-    [
-        (b"0\x00", False),
-        (b"0\x03\x81\x01\x02", True),
-        (b"0\x03\x81\x01\x05", False),
-        (b"0\x05\xa0\x03\x81\x01\x02", False),  # two logins are left with an expired password
-        (b"0\x08\xa0\x03\x80\x01\x09\x81\x01\x02", True),
-    ],
-)
-def test_the_response_of_a_password_policy(response: bytes, expected: bool) -> None:
-    assert must_change(response) == expected
 
 
 @pytest.mark.parametrize("typed", ["alicia", "alicé"])
