@@ -77,18 +77,16 @@ class Decision:
 
     `ids`: the ids of tables and databases by name; None for one that does not exist. `version`: of the table to alter,
     if the caller's right to do so depends on its content. `whole`: the databases of which `ids` has all tables.
-    `no_relocation`: the error if a partition would lose a location with its files; None if the caller may do that.
-    `no_redefinition`: likewise, if a partition would get columns or a format that its table does not have.
-    `keeps_columns`: the caller may not rename or drop columns that a rule or a privilege names. `is_outdated`: the call
-    has found another object.
+    `held`: the caller's rights on the tables and databases that the call must have rights on. `keeps_columns`: the
+    caller may not rename or drop columns that a rule or a privilege names. `is_outdated`: the call has found another
+    object.
     """
 
     ids: dict[object, int | None] = field(default_factory=dict)
     version: int | None = None
     claims: list[Claim] = field(default_factory=list)
     whole: set[object] = field(default_factory=set)
-    no_relocation: Exception | None = None
-    no_redefinition: Exception | None = None
+    held: dict[object, frozenset[str]] = field(default_factory=dict)
     keeps_columns: bool = True
     is_outdated: bool = False
 
@@ -101,6 +99,12 @@ class Decision:
 
 decision: ContextVar[Decision | None] = ContextVar("decision", default=None)
 """None: authorization is off, no call is running, or an administrator who creates no table or database."""
+
+
+def lacks(name: object, *rights: str) -> bool:
+    """Returns whether the caller has none of these rights on a table or database for which the call requires others."""
+    decided = decision.get()
+    return decided is not None and name in decided.held and decided.held[name].isdisjoint(rights)
 
 
 def is_authorized(name: object, number: int) -> bool:

@@ -127,9 +127,7 @@ class Permission(HeldChecks):
             held &= self._held_inside(name.parent if isinstance(name, TableName) else name)
         if required.new_table and isinstance(name, DatabaseName):
             held -= self._denied_on(name.table(required.new_table))
-        if Right.INSERT in required.any_of and Right.ALTER not in held:
-            self._decision.no_redefinition = self._denied(Right.ALTER, name)
-            self._decision.no_relocation = self._denied(Right.DELETE, name) if Right.DELETE not in held else None
+        self._decision.held[name] = held
         new = required.replacement
         version = self._compared_version(name, new) if new is not None and Right.INSERT in held else None
         if version is None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from metastore.context import caller
 from metastore.domain.column_scope import ColumnScope
 from metastore.domain.names import TableName
-from metastore.domain.privileges import Right, denied
+from metastore.domain.privileges import Right
 from metastore.encoding.hidden_columns import remove_columns, table_scope
-from metastore.errors import PermissionDeniedError
+from metastore.services.rules.denials import denial
 from metastore.services.rules.existing_files import has_directories
 from metastore.storage.references import ScanRow
 from metastore.warehouse import paths
@@ -60,8 +59,7 @@ def check_readable(table: TableName, layout: VisibleLayout, rows: Iterable[ScanR
     Directories inside are found by listing the partition. The plan would have to name the others, and with them the
     values.
     """
-    current = caller.get()
-    error = PermissionDeniedError(denied(current.user if current else None, Right.SELECT, table))
+    error = denial(Right.SELECT, table)
     if layout.misplaced:
         raise error
     for row in rows:

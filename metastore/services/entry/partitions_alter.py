@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from metastore.context import decision
+from metastore.context import lacks
 from metastore.domain.location_properties import is_relative
 from metastore.domain.names import TableName
+from metastore.domain.privileges import Right
 from metastore.encoding.redaction import restore_secrets
 from metastore.errors import InvalidOperationError
 from metastore.services.cascade.buckets import keep_partition_buckets
@@ -21,6 +22,7 @@ from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import move_registered_directory
 from metastore.services.files.planning import check_unblocked, plan_moves
 from metastore.services.files.retirement import check_not_replaced
+from metastore.services.rules.denials import denial
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.locations import admit_descriptors, locations_of
 from metastore.services.rules.lookup import get_table, required, taken
@@ -91,7 +93,7 @@ class PartitionAlterService(ChangingService):
                 pairs = _lock_existing(work, stored, rules, new, context)
                 old_texts = befores([old for old, _ in pairs])
                 changes = self._successors(work, stored, rules, pairs)
-                _check_definitions(rules.table, changes)
+                _check_rights(table, rules.table, changes)
                 relocated = self._admit_locations(work, stored, rules.table, changes, context)
                 # Decided before statistics are filled in, which must not count as a change by the client.
                 keeps_data = leaves_data([(change.old.partition, change.new.partition) for change in changes], context)
@@ -133,16 +135,10 @@ class PartitionAlterService(ChangingService):
         changes: Sequence[_Change],
         context: Mapping[str, str],
     ) -> list[str]:
-        """Checks changed locations. Returns the new ones that no partition of the call had before.
-
-        Raises PermissionDeniedError if a partition loses a location, and the caller may not remove rows.
-        """
+        """Checks changed locations. Returns the new ones that no partition of the call had before."""
         relocated = [change for change in changes if change.relocates]
         if not relocated:
             return []
-        decided = decision.get()
-        if decided is not None and decided.no_relocation is not None and any(change.removes for change in relocated):
-            raise decided.no_relocation
         known = {text for change in changes for text in locations_of(change.old.partition.sd)}
         descriptors = [change.new.partition.sd for change in relocated]
         admit_descriptors(self._warehouse.roots, table, descriptors, known)
@@ -261,11 +257,12 @@ def _definition(sd: StorageDescriptor) -> tuple[Any, ...]:
     )
 
 
-def _check_definitions(table: Table, changes: Sequence[_Change]) -> None:
-    """Raises PermissionDeniedError if a partition is redefined, and the caller may only insert rows."""
-    decided = decision.get()
-    if decided is not None and decided.no_redefinition is not None and any(one.redefines(table) for one in changes):
-        raise decided.no_redefinition
+def _check_rights(name: TableName, table: Table, changes: Sequence[_Change]) -> None:
+    """Raises PermissionDeniedError if partitions are redefined, or lose a location, and the caller may only insert."""
+    if lacks(name, Right.ALTER) and any(change.redefines(table) for change in changes):
+        raise denial(Right.ALTER, name)
+    if lacks(name, Right.DELETE, Right.ALTER) and any(change.removes for change in changes):
+        raise denial(Right.DELETE, name)
 
 
 def _lock_existing(

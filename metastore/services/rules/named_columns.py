@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from metastore.context import caller, decision
+from metastore.context import decision
 from metastore.domain.names import fold_column
-from metastore.domain.privileges import ADMIN, denied
+from metastore.domain.privileges import ADMIN
 from metastore.encoding.hidden_columns import finds_columns_by_position, spark_columns
-from metastore.errors import PermissionDeniedError
+from metastore.services.rules.denials import denial
 from metastore.storage.references import TableRef
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
@@ -49,9 +49,9 @@ def check_kept(
     moved = {name for name, new in zip_longest(before, after[: len(before)]) if name != new}
     changed = moved if by_position else moved.difference(after)
     if named := changed & work.access.named_columns(table.id, table.name):
-        user = current.user if (current := caller.get()) else None
-        on = f"{table.name}: a rule or a privilege names the column {min(named)}, revoke it first"
-        raise PermissionDeniedError(denied(user, ADMIN.upper(), on))
+        raise denial(
+            ADMIN.upper(), f"{table.name}: a rule or a privilege names the column {min(named)}, revoke it first"
+        )
 
 
 def column_names(fields: Sequence[FieldSchema] | None) -> list[str]:

@@ -89,7 +89,9 @@ def test_a_call_does_not_change_a_table_that_replaced_the_authorized_one(
 
     calls: list[Callable[[], Any]] = [
         lambda: alice.drop_table(shared, "t", True),
-        lambda: alice.alter_table(shared, "t", table(shared, "t", [("ds", "string")], parameters={"x": "1"})),
+        lambda: alice.alter_table(
+            shared, "t", table(shared, "t", [("ds", "string")], parameters={"x": "1"}, owner=None)
+        ),
         lambda: alice.add_partition(partition(shared, "t", ["1"])),
         lambda: grant(alice, on_table(shared, "t"), "SELECT", "alice"),
         lambda: begin(alice, (shared, "t")),

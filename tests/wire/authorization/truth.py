@@ -32,7 +32,7 @@ WHO: Final[dict[str, frozenset[str]]] = {
     "owns the table": _ABOVE - {"steward"},
     "CREATE on the database": frozenset(("creator", "home", "steward", "admin")),
     "CREATE and SELECT": frozenset(("home", "steward", "admin")),
-    "owns the database": frozenset(("home", "admin")),
+    "names another owner": frozenset(("admin",)),  # the arguments name a user who is none of the callers
     "owns or stewards the database": frozenset(("home", "steward", "admin")),
     "data": frozenset(("steward", "admin")),
     "security": frozenset(("officer", "admin")),
@@ -106,12 +106,12 @@ TRUTH: Final[dict[str, str]] = {
         compact compact2 clean check_files""",
     "ALTER and SELECT": "add_foreign_key set_dependency update_creation_metadata",
     "DROP": "drop_table drop_table_with_environment_context drop_table_req",
-    "owns the table": """refresh_privileges alter_table
-        alter_table_with_environment_context alter_table_with_cascade alter_table_req""",
+    "owns the table": "refresh_privileges",
+    "names another owner": """alter_table alter_table_with_environment_context alter_table_with_cascade
+        alter_table_req alter_database alter_database_req""",
     "CREATE on the database": "",
     "CREATE and SELECT": """create_table create_table_with_environment_context create_table_with_constraints
         create_table_req translate_table_dryrun create_dependent_table add_index""",
-    "owns the database": "alter_database alter_database_req",
     "grants on the table": "grant_privileges revoke_privileges grant_revoke_privileges get_privilege_set",
     "owns or stewards the database": "dropped drop_database drop_database_req alter_function drop_function",
     "data": """create_catalog alter_catalog drop_catalog create_database create_database_req create_type drop_type
