@@ -90,7 +90,8 @@ class FileCheckService(FileService):
                 ids = work.tables.ids()
         for number in ids:
             with self._store.read() as work:
-                yield from work.tables.find_ids([number])
+                tables = work.tables.find_ids([number])
+            yield from tables  # outside of the block: the check of a table takes connections itself
 
     def _databases(self, name: TableName, *, is_whole: bool) -> list[tuple[str, Database]]:
         with self._store.read() as work:
