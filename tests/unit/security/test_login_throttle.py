@@ -203,6 +203,20 @@ def test_a_client_that_invents_users_delays_no_other_address() -> None:
     assert order.index("bob") <= 2
 
 
+def test_two_threads_check_all_passwords() -> None:
+    """Calls keep the other threads, and the memory that each hash takes."""
+    pool, go = LoginPool(), threading.Event()
+
+    def check() -> Identity:
+        go.wait(30)
+        return Identity("alice", PASSWORD)
+
+    futures = [pool.submit(("alice", f"192.0.2.{number}"), "x", check) for number in range(8)]
+    assert pool._threads == 2
+    go.set()
+    assert {future.result(30).user for future in futures} == {"alice"}
+
+
 def test_too_many_waiting_checks_of_a_user_are_rejected() -> None:
     pool, go = LoginPool(threads=1), threading.Event()
 
