@@ -38,6 +38,7 @@ READERS: Final[Mapping[str, str]] = {
     "data-file.external-paths": "Paimon: directories of data files outside of the table's",
     "storage.location.template": "Trino and Athena: location of the partitions of partition projection",
     "hive.sql.dbcp.password.keystore": "Hive: file with the passwords of a JDBC table",
+    "hive.sql.dbcp.password.uri": "Hive: secret with the password of a JDBC table",
 }
 """Names in lower case, with the clients that read them. Spark and Flink ignore the case of names.
 
