@@ -207,8 +207,8 @@ class PasswordFile:
         """Sets a user's password. Returns whether the user is new. Raises InvalidInputError, ConfigurationError."""
         if not is_name(user) or ":" in user or user.startswith("#") or not password or "\0" in password:
             raise InvalidInputError(
-                "a user needs a password, and a name without colons, a # at the beginning, outer blanks and invisible "
-                "characters"
+                "a user needs a password, and a name without colons, a # at the beginning, outer blanks, invisible "
+                "characters, and characters that NFKC replaces, such as full-width letters"
             )
         with self._modify() as users:
             new = user not in users

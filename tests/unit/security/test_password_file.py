@@ -63,7 +63,9 @@ def test_few_passwords_are_checked_concurrently(tmp_path: Path, monkeypatch: pyt
     assert most == passwords._MAX_CONCURRENT
 
 
-@pytest.mark.parametrize("name", ["", " bob", "#bob", "bob:x", "bob\u2028x", "bob\x0bx", "bob\x1b[2J", "bob\u200b"])
+@pytest.mark.parametrize(
+    "name", ["", " bob", "#bob", "bob:x", "bob\u2028x", "bob\x0bx", "bob\x1b[2J", "bob\u200b", "ｂob"]
+)
 def test_a_name_that_the_file_cannot_hold_is_rejected(tmp_path: Path, name: str) -> None:
     file = PasswordFile(tmp_path / "users")
     with pytest.raises(InvalidInputError, match="a name without colons"):
