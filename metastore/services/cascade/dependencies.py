@@ -86,7 +86,7 @@ def rewrite(work: UnitOfWork, ids: Sequence[int], columns: Mapping[int, list[Fie
         before = table_text(table)
         if columns is not None:
             after = columns[stored.ref.id]
-            check_kept(work, stored.ref, column_names(table.sd.cols), column_names(after), by_position=False)
+            check_kept(work, stored.ref, column_names(table.sd.cols), column_names(after), (False, False))
             table.sd.cols = after
         text = view_text(columns_of(table.sd.cols), columns_of(table.partitionKeys), sources[stored.ref.id])
         bases = ",".join(f"{source.database}.{source.table}" for source in sources[stored.ref.id])

@@ -22,32 +22,36 @@ def check_named_columns(work: UnitOfWork, table: TableRef, old: Table, new: Tabl
 
     Spark reads some tables by the schema in their parameters.
     """
-    check_named_columns_of(work, table, old, old.sd, new.sd)
+    by_position = finds_columns_by_position(old, old.sd), finds_columns_by_position(new, new.sd)
+    check_kept(work, table, column_names(old.sd.cols), column_names(new.sd.cols), by_position)
     if in_spark := _of_spark(new):
-        by_position = finds_columns_by_position(old, old.sd) or finds_columns_by_position(new, new.sd)
-        check_kept(work, table, _of_spark(old), in_spark, by_position=by_position)
+        check_kept(work, table, _of_spark(old), in_spark, by_position)
 
 
 def check_named_columns_of(
     work: UnitOfWork, table: TableRef, owner: Table, old: StorageDescriptor, new: StorageDescriptor
 ) -> None:
     """Does the same for one descriptor of the table, such as that of a partition."""
-    by_position = finds_columns_by_position(owner, old) or finds_columns_by_position(owner, new)
-    check_kept(work, table, column_names(old.cols), column_names(new.cols), by_position=by_position)
+    by_position = finds_columns_by_position(owner, old), finds_columns_by_position(owner, new)
+    check_kept(work, table, column_names(old.cols), column_names(new.cols), by_position)
 
 
 def check_kept(
-    work: UnitOfWork, table: TableRef, before: Sequence[str], after: Sequence[str], *, by_position: bool
+    work: UnitOfWork, table: TableRef, before: Sequence[str], after: Sequence[str], by_position: tuple[bool, bool]
 ) -> None:
     """Raises PermissionDeniedError if a named column is missing afterwards.
 
-    `by_position`: or if it has another position.
+    `by_position`: whether engines find columns by their position, before and after. Then named columns keep it, and a
+    table with them does not change between such formats and others.
     """
-    decided = decision.get()
-    if decided is None or not decided.keeps_columns or after[: len(before)] == before:
+    decided, kept = decision.get(), after[: len(before)]
+    if decided is None or not decided.keeps_columns or (kept == before and by_position[0] == by_position[1]):
         return
-    moved = {name for name, new in zip_longest(before, after[: len(before)]) if name != new}
-    changed = moved if by_position else moved.difference(after)
+    changed = {name for name, new in zip_longest(before, kept) if name != new}
+    if by_position == (False, False):
+        changed = changed.difference(after)
+    elif by_position != (True, True):
+        changed = set(before)
     if named := changed & work.access.named_columns(table.id, table.name):
         raise denial(
             ADMIN.upper(), f"{table.name}: a rule or a privilege names the column {min(named)}, revoke it first"
