@@ -25,7 +25,7 @@ from metastore.encoding.hidden_columns import table_without_columns
 from metastore.encoding.redaction import may_hold_secrets, redact
 from metastore.errors import HiddenError
 from metastore.services.authorization.grants_cache import GrantsCache, unsettled
-from metastore.services.authorization.held import HeldChecks
+from metastore.services.authorization.held import HeldChecks, Renewable
 from metastore.services.authorization.permission import Permission
 from metastore.services.rules.lookup import database_names, get_database, ids_within, missing_table
 from metastore.storage.queries.visibility import Scope
@@ -87,18 +87,24 @@ class Authorization:
         return work.access.find(names, grants)
 
     def transaction_holder(self) -> str | None:
-        """Returns the user whose transactions the caller may end or renew; None: all users."""
-        grants = self.grants()
-        return None if grants.is_admin or Duty.DATA in grants.duties else grants.user or ""
+        """Returns the user whose transactions the caller may end; None: all users."""
+        return _holder(self.grants())
 
-    def lost_transactions(self, first: int, last: int) -> set[int]:
-        """Returns those of the caller's transactions in this range of ids whose rights the caller has lost."""
+    def renewable(self, transactions: Sequence[int]) -> tuple[str | None, set[int]]:
+        """Returns the user whose transactions the caller may renew (None: all users), and those of them that need a
+        right that the caller has lost.
+        """
 
-        def lost(work: UnitOfWork) -> set[int]:
+        def decided(work: UnitOfWork) -> tuple[str | None, set[int]]:
             grants = self.current(work)
-            return HeldChecks(work, grants, partial(self.find, work, grants)).lost_transactions(first, last)
+            checks = HeldChecks(work, grants, partial(self.find, work, grants), self._renewable(work))
+            return _holder(grants), checks.lost_transactions(transactions)
 
-        return self._read(lost)
+        return self._read(decided)
+
+    def _renewable(self, work: UnitOfWork) -> Renewable | None:
+        cached = self._cache.cached(work)
+        return None if cached.grants.by_policy else cached.renewable
 
     def caller_and_scope(self) -> tuple[str | None, bool, Scope]:
         """Returns the caller, whether the caller is an administrator, and the objects that queries over many tables may
@@ -117,7 +123,7 @@ class Authorization:
         def checked(work: UnitOfWork) -> CallerGrants:
             grants = self.for_call(self.current(work), required)
             find = partial(self.find, work, grants)
-            Permission(work, grants, self._roots, find).check(required)
+            Permission(work, grants, find, self._roots, self._renewable(work)).check(required)
             return grants
 
         return self._read(checked)
@@ -325,6 +331,10 @@ class Authorization:
         listed = list(names)
         securables = self.find(work, grants, listed)
         return {name: securable for name, securable in zip(listed, securables, strict=True) if securable}
+
+
+def _holder(grants: CallerGrants) -> str | None:
+    return None if grants.is_admin or Duty.DATA in grants.duties else grants.user or ""
 
 
 def alterable_ids(store: Store, rights: Authorization | None, name: TableName) -> list[int] | None:

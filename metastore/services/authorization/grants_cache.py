@@ -26,6 +26,7 @@ from metastore.domain.privileges import (
     sees,
 )
 from metastore.errors import UnavailableError
+from metastore.services.authorization.held import Renewable
 from metastore.storage.unit_of_work import UnitOfWork
 
 _CACHE_BYTES: Final = 16 * 2**20
@@ -42,14 +43,16 @@ class Decision(NamedTuple):
 
 
 class CachedGrants:
-    """The grants of a caller, of one version, and the decisions about tables that follow from them."""
+    """The grants of a caller, of one version, and the decisions about tables, locks and transactions that follow from
+    them."""
 
-    __slots__ = ("_decisions", "grants", "groups", "user")
+    __slots__ = ("_decisions", "grants", "groups", "renewable", "user")
 
     def __init__(self, user: str | None, groups: tuple[str, ...], grants: CallerGrants) -> None:
         self.user = user
         self.groups = groups
         self.grants = grants
+        self.renewable = Renewable(set(), set())
         self._decisions: dict[Securable, Decision] = {}
 
     def known_decision(self, table: Securable) -> Decision | None:

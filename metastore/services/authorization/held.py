@@ -5,7 +5,7 @@ that they need.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import OwnLocks, OwnTransactions, WriteAccess, rights_to_lock
@@ -23,18 +23,29 @@ from metastore.storage.unit_of_work import UnitOfWork
 
 Name: TypeAlias = TableName | DatabaseName
 Find: TypeAlias = Callable[[Sequence[Name]], list[Securable | None]]
+_MOST_RENEWABLE: Final = 10_000  # ids that are remembered for each caller
 _NO_TABLE: Final = TableName("", "", "")
+
+
+class Renewable(NamedTuple):
+    """Locks and transactions, by id."""
+
+    locks: set[int]
+    transactions: set[int]
 
 
 class HeldChecks:
     """Checks what the caller holds. One statement looks up all objects of a requirement."""
 
-    def __init__(self, work: UnitOfWork, grants: CallerGrants, find: Find) -> None:
-        """`find`: looks up objects, with the caller's rights on them."""
+    def __init__(self, work: UnitOfWork, grants: CallerGrants, find: Find, renewable: Renewable | None = None) -> None:
+        """`find`: looks up objects, with the caller's rights on them. `renewable`: the locks and transactions that the
+        caller may renew with the present version of the grants; None: each renewal checks the rights.
+        """
         self._find = find
         self._work = work
         self._grants = grants
         self._securables: dict[Name, Securable | None] = {}
+        self._renewable = Renewable(set(), set()) if renewable is None else renewable
 
     def check_locks(self, required: OwnLocks) -> None:
         """Raises LockNotFoundError for a missing lock, for a lock of another user at the same cost, and for the renewal
@@ -45,8 +56,8 @@ class HeldChecks:
             raise LockNotFoundError(f"No such lock lockid:{min(missing)}")
         if others := self._others(owners):
             raise _denial(LockNotFoundError(f"No such lock lockid:{min(others)}"))
-        if required.renews and not self._is_data_admin and self._lost(self._work.held.of_locks(required.ids)):
-            text = f"No such lock lockid:{min(required.ids)}: its user has lost a right that it needs"
+        if required.renews and (lost := self._lost(required.ids, self._renewable.locks, self._work.held.of_locks)):
+            text = f"No such lock lockid:{min(lost)}: its user has lost a right that it needs"
             raise _denial(LockNotFoundError(text))
 
     def check_transactions(self, required: OwnTransactions) -> None:
@@ -60,17 +71,14 @@ class HeldChecks:
         if absent:
             error = TransactionNotFoundError(f"No such transaction txnid:{min(absent)}")
             raise _denial(error) if min(absent) in others else error
-        if required.renews and required.ids:
-            for number in sorted(self.lost_transactions(min(required.ids), max(required.ids))):
-                text = f"Transaction txnid:{number} cannot be renewed: its user has lost a right that it needs"
-                raise _denial(TransactionAbortedError(text))
+        if required.renews and (lost := self.lost_transactions(required.ids)):
+            text = f"Transaction txnid:{min(lost)} cannot be renewed: its user has lost a right that it needs"
+            raise _denial(TransactionAbortedError(text))
 
-    def lost_transactions(self, first: int, last: int) -> set[int]:
-        """Returns those of the caller's transactions in this range of ids whose rights the caller has lost."""
-        if self._is_data_admin:
-            return set()
-        lost = self._lost(self._work.held.of_transactions(first, last, self._grants.user or ""))
-        return {each.transaction for each in lost if each.transaction is not None}
+    def lost_transactions(self, ids: Sequence[int]) -> set[int]:
+        """Returns those of the caller's transactions whose rights the caller has lost."""
+        user = self._grants.user or ""
+        return self._lost(ids, self._renewable.transactions, lambda new: self._work.held.of_transactions(new, user))
 
     def check_write(self, required: WriteAccess) -> None:
         """Raises NotFoundError for a write that has ended, and for another user's at the same cost."""
@@ -94,16 +102,28 @@ class HeldChecks:
             return []
         return [number for number, user in owners.items() if user != (self._grants.user or "")]
 
-    def _lost(self, held: Sequence[HeldObject]) -> list[HeldObject]:
-        """Returns the objects that the caller could no longer lock. Objects that do not exist any more do not count."""
+    def _lost(
+        self, ids: Sequence[int], renewable: set[int], objects: Callable[[Sequence[int]], list[HeldObject]]
+    ) -> set[int]:
+        """Returns the locks or transactions with an object that the caller could no longer lock. An object that does
+        not exist any more does not count. Adds the others to the `renewable` ones.
+        """
+        new = [number for number in ids if number not in renewable]
+        if self._is_data_admin or not new:
+            return set()
+        held = objects(new)
         self._look_up(each.name for each in held)
-        return [each for each in held if not self._may_lock(each)]
+        lost = {each.holder for each in held if not self._may_lock(each.name, writes=each.writes)}
+        if len(renewable) > _MOST_RENEWABLE:
+            renewable.clear()
+        renewable |= {each.holder for each in held} - lost
+        return lost
 
-    def _may_lock(self, held: HeldObject) -> bool:
-        found, of_table = self._securables[held.name], isinstance(held.name, TableName)
+    def _may_lock(self, name: Name, *, writes: bool) -> bool:
+        found, of_table = self._securables[name], isinstance(name, TableName)
         if found is None or (of_table and found.table_id is None):
             return True
-        any_of = rights_to_lock(of_table=of_table, reads=not held.writes)
+        any_of = rights_to_lock(of_table=of_table, reads=not writes)
         return sees(self._grants, found) and not (any_of and rights(self._grants, found).isdisjoint(any_of))
 
     def _look_up(self, names: Iterable[Name]) -> None:

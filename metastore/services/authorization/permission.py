@@ -52,7 +52,7 @@ from metastore.errors import (
     NotFoundError,
     PermissionDeniedError,
 )
-from metastore.services.authorization.held import Find, HeldChecks, Name
+from metastore.services.authorization.held import Find, HeldChecks, Name, Renewable
 from metastore.services.authorization.locations import check_default_location, check_locations
 from metastore.services.authorization.statistics import changes_only_statistics
 from metastore.services.rules.lookup import missing_database, missing_table, no_statistics
@@ -67,9 +67,10 @@ _NO_COLUMN: Final = ""
 class Permission(HeldChecks):
     """Checks the requirements of one call in order. One statement looks up all objects that they name."""
 
-    def __init__(self, work: UnitOfWork, grants: CallerGrants, roots: Roots, find: Find) -> None:
-        """`find`: looks up objects, with the caller's rights on them."""
-        super().__init__(work, grants, find)
+    def __init__(
+        self, work: UnitOfWork, grants: CallerGrants, find: Find, roots: Roots, renewable: Renewable | None
+    ) -> None:
+        super().__init__(work, grants, find, renewable)
         self._roots = roots
         self._decision = Decision(keeps_columns=not grants.by_policy)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from sqlalchemy import bindparam, select, text
+from sqlalchemy import select, text
 
 from metastore.domain.lock_rules import LockType
 from metastore.domain.names import DatabaseName, TableName
@@ -14,14 +14,14 @@ from metastore.storage.schema.catalog import databases, tables
 from metastore.storage.schema.files import open_writes
 from metastore.storage.schema.transactions import locks, transactions
 
-_COMPONENTS: Final = f"""
-    SELECT DISTINCT l.transaction_id, c.catalog, c.database, c.table_name, c.type <> {LockType.SHARED_READ} AS writes
+_LOCKED: Final = f"""
+    SELECT DISTINCT {{holder}}, c.catalog, c.database, c.table_name, c.type <> {LockType.SHARED_READ} AS writes
     FROM locks AS l JOIN lock_components AS c ON c.lock_id = l.id
 """  # noqa: S608 - constants
-_OF_LOCKS: Final = text(f"{_COMPONENTS} WHERE l.id IN :ids").bindparams(bindparam("ids", expanding=True))
+_OF_LOCKS: Final = text(f"{_LOCKED.format(holder='l.id')} WHERE l.id = ANY (cast(:ids AS bigint[]))")
 _OF_TRANSACTIONS: Final = text(f"""
-    WITH held AS (SELECT id FROM transactions WHERE id BETWEEN :first AND :last AND user_name = :user)
-    {_COMPONENTS} JOIN held ON held.id = l.transaction_id
+    WITH held AS (SELECT id FROM transactions WHERE id = ANY (cast(:ids AS bigint[])) AND user_name = :user)
+    {_LOCKED.format(holder="l.transaction_id")} JOIN held ON held.id = l.transaction_id
     UNION
     SELECT w.transaction_id, w.catalog, w.database, w.table_name, true
     FROM transaction_components AS w JOIN held ON held.id = w.transaction_id
@@ -36,9 +36,12 @@ class WriteOwner(NamedTuple):
 
 
 class HeldObject(NamedTuple):
-    """An object of a lock or transaction. `writes`: it is locked to be written to, or the transaction writes to it."""
+    """An object of a lock or transaction (`holder`: its id).
 
-    transaction: int | None
+    `writes`: the object is locked to be written to, or the transaction writes to it.
+    """
+
+    holder: int
     name: TableName | DatabaseName
     writes: bool
 
@@ -60,9 +63,9 @@ class Held(Repository):
         """Returns the objects of locks."""
         return [_object(*row) for row in self._connection.execute(_OF_LOCKS, {"ids": list(ids)})]
 
-    def of_transactions(self, first: int, last: int, user: str) -> list[HeldObject]:
-        """Returns the objects of the user's transactions in this range of ids: those that they lock or write to."""
-        rows = self._connection.execute(_OF_TRANSACTIONS, {"first": first, "last": last, "user": user})
+    def of_transactions(self, ids: Sequence[int], user: str) -> list[HeldObject]:
+        """Returns the objects that transactions of the user lock or write to."""
+        rows = self._connection.execute(_OF_TRANSACTIONS, {"ids": list(ids), "user": user})
         return [_object(*row) for row in rows]
 
     def write(self, query_id: str) -> WriteOwner | None:
@@ -78,6 +81,6 @@ class Held(Repository):
         return WriteOwner(TableName(row.catalog, row.name, row.table), row.user_name) if row else None
 
 
-def _object(transaction: int | None, catalog: str, database: str, table: str | None, writes: bool) -> HeldObject:
+def _object(holder: int, catalog: str, database: str, table: str | None, writes: bool) -> HeldObject:
     home = DatabaseName(catalog, database)
-    return HeldObject(transaction, home.table(table) if table else home, writes)
+    return HeldObject(holder, home.table(table) if table else home, writes)
