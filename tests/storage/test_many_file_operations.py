@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from metastore.services.files.moves import follower
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.repositories import file_operations
@@ -46,6 +47,7 @@ def results(store: Store, rows: list[dict[str, Any]], wanted: list[str], ids: li
         work.connection.execute(INSERT, rows)
     with store.read() as work:
         found: list[Any] = [sorted(work.file_operations.blocking(wanted))]
+        found += work.file_operations.moves_of_locations(wanted), work.file_operations.being_made(wanted)
     with store.transaction(audited=False) as work:
         found.append(sorted(work.file_operations.lock_for_reference(wanted)))
     with store.asynchronous_commit() as work:
@@ -73,3 +75,12 @@ def test_many_locations_have_the_same_conflicts(database_url: str, monkeypatch: 
         seen.append(expected)
     store.close()
     assert all(any(column) for column in zip(*seen, strict=True)), "each statement has found something"
+
+
+def test_a_location_follows_the_moves_in_their_order() -> None:
+    follow = follower(
+        [("file:/a", "file:/b"), ("file:/b/x", "file:/c"), ("file:/a", "file:/d"), ("file:/c", "file:/a")]
+    )
+    assert [follow(f"file:/{path}") for path in ("a/y", "a/x/z", "b/x", "c", "other", "aa")] == [
+        f"file:/{path}" for path in ("b/y", "a/z", "a", "a", "other", "aa")
+    ]

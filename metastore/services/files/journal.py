@@ -25,7 +25,7 @@ from metastore.errors import (
     MetastoreError,
 )
 from metastore.services.files.lineage import LineageGuard
-from metastore.services.files.moves import follow
+from metastore.services.files.moves import follower
 from metastore.services.files.operations import TRUNCATED, UNDONE, BlockedByFileOperationError, OperationRunner
 from metastore.services.files.ownership import borrowed, without_borrowed
 from metastore.storage.repositories.file_operations import Failure, FileOperation, NewOperation
@@ -319,8 +319,8 @@ class Journal:
         def plan(work: UnitOfWork) -> list[int]:
             work.file_operations.lock_exclusively()
             work.file_operations.finish([note_id], {})
-            moves = work.file_operations.moves_of_locations(created)
-            followed = (text for location in created for text in (location, follow(location, moves)))
+            follow = follower(work.file_operations.moves_of_locations(created))
+            followed = (text for location in created for text in (location, follow(location)))
             locations = list(dict.fromkeys(map(paths.canonical, followed)))
             lookups = (work.locations.referred, work.locations.written, work.file_operations.being_made)
             retired = [text for text, use in work.locations.retired(locations).items() if use.itself]

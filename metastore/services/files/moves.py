@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from metastore.warehouse import paths
@@ -40,7 +41,24 @@ def _moved(location: str, move: Move) -> str:
 
 def follow(location: str, moves: Iterable[tuple[str, str]]) -> str:
     """Returns the present location of a directory that was at `location` before these moves, in their order."""
-    for source, target in moves:
-        if paths.is_within(location, source):
-            location = target + paths.canonical(location)[len(paths.canonical(source)) :]
-    return location
+    return follower(moves)(location)
+
+
+def follower(moves: Iterable[tuple[str, str]]) -> Callable[[str], str]:
+    """Returns `follow` for many locations: it looks only at moves of a location and of the directories above it."""
+    by_source: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for number, (source, target) in enumerate(moves):
+        by_source[paths.canonical(source)].append((number, target))
+
+    def followed(location: str) -> str:
+        number = -1
+        while True:
+            text = paths.canonical(location)
+            above = [source for source in (text, *paths.ancestors(text)) if source in by_source]
+            later = [(one, source, target) for source in above for one, target in by_source[source] if one > number]
+            if not later:
+                return location
+            number, source, target = min(later)
+            location = target + text[len(source) :]
+
+    return followed

@@ -9,7 +9,7 @@ from metastore.domain.column_statistics import is_count
 from metastore.errors import InvalidOperationError, NotFoundError
 from metastore.services.files.change_loop import Attempt
 from metastore.services.files.changed_objects import ChangedObjects, Owner
-from metastore.services.files.moves import Move, follow, relocate
+from metastore.services.files.moves import Move, follower, relocate
 from metastore.services.files.planning import check_unblocked, plan_restore
 from metastore.services.files.retirement import replaced_locations, retire
 from metastore.services.rules.locations import locations_of
@@ -36,9 +36,10 @@ def restore_target(locations: Iterable[str] | None, moves: Sequence[Move] = ()) 
     It follows `moves` since the drop. Locations that are not in `locations` map to None (None: all are restored).
     """
     included = None if locations is None else {paths.canonical(location) for location in locations}
+    follow = follower(moves)
 
     def target(origin: str) -> str | None:
-        location = paths.canonical(follow(origin, moves))
+        location = paths.canonical(follow(origin))
         return location if included is None or location in included else None
 
     return target

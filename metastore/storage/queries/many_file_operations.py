@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from sqlalchemy import text
+
 from metastore.storage.queries.file_locks import SHARED_LOCK
 from metastore.storage.queries.file_operations import (
     begin_making,
@@ -53,6 +55,28 @@ FIND_BLOCKING: Final = _blocking_operations("cast(%(locations)s AS text[])")
 LOCK_FOR_REFERENCE: Final = f"{SHARED_LOCK}; {FIND_BLOCKING}"
 BEGIN_MAKING: Final = begin_making("begin_making_many", _blocking_operations("new.places"))
 FINISH_MAKING: Final = finish_making("finish_making_many", _blocking_operations("made.places"))
+
+_LOCATIONS: Final = "unnest(cast(:locations AS text[])) AS wanted(location)"
+MOVES: Final = text(f"""
+    SELECT location, target FROM file_operations WHERE kind IN ('move', 'moved') AND id IN (
+        SELECT unnest(ids) FROM (
+            SELECT array_agg(id) FILTER (WHERE id IS NOT NULL) AS ids FROM (
+                SELECT up.path, cast(NULL AS bigint) AS id
+                FROM {_LOCATIONS}, LATERAL ({_above("wanted.location")}) AS up
+                UNION ALL SELECT location, id FROM file_operations WHERE kind IN ('move', 'moved')
+            ) AS paths GROUP BY path HAVING bool_or(id IS NULL)
+        ) AS met
+    ) ORDER BY id
+""")  # noqa: S608 - only constants
+BEING_MADE: Final = text(f"""
+    SELECT path FROM (
+        SELECT location AS path, true AS is_wanted FROM {_LOCATIONS}
+        UNION ALL SELECT up.path, false
+        FROM file_operations AS making, unnest(making.places) AS made(location),
+            LATERAL ({_above("made.location")}) AS up
+        WHERE making.kind = 'make'
+    ) AS paths GROUP BY path HAVING bool_or(is_wanted) AND NOT bool_and(is_wanted)
+""")  # noqa: S608 - only constants
 
 _IDS: Final = "(SELECT cast(:ids AS bigint[]))::bigint[]"
 _SPOIL: Final = f"""

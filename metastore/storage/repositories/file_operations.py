@@ -212,7 +212,8 @@ class FileOperations(Repository):
 
     def being_made(self, locations: Sequence[str]) -> set[str]:
         """Returns the locations at or below which a call is creating directories."""
-        return set(self._connection.execute(BEING_MADE, {"locations": list(locations)}).scalars())
+        statement = BEING_MADE if len(locations) <= _FEW else many.BEING_MADE
+        return set(self._connection.execute(statement, {"locations": list(locations)}).scalars())
 
     def record_trashed(self, locations: Mapping[int, str]) -> None:
         """Records the locations in the trash to which removals were moved, by id. Commits itself."""
@@ -253,7 +254,8 @@ class FileOperations(Repository):
 
     def moves_of_locations(self, locations: Sequence[str]) -> list[tuple[str, str]]:
         """Returns source and target of moves of these locations or of directories above them, the oldest first."""
-        rows = self._connection.execute(MOVES, {"locations": list(locations)})
+        statement = MOVES if len(locations) <= _FEW else many.MOVES
+        rows = self._connection.execute(statement, {"locations": list(locations)})
         return [(row.location, row.target) for row in rows]
 
     def forget_moves(self, age: timedelta) -> None:
