@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from metastore.errors import ConfigurationError, InvalidOperationError, UnavailableError
-from metastore.identity import PASSWORD, AuthenticationUnavailableError, Identity
+from metastore.identity import PASSWORD, AuthenticationFailedError, AuthenticationUnavailableError, Identity
 from metastore.settings import Settings
 
 log = logging.getLogger("metastore.security")
@@ -91,7 +91,8 @@ class Directory:
     def check(self, user: str, password: str) -> Identity | None:
         """Binds as this user. Returns the identity under its canonical name, or None if name or password is wrong.
 
-        Raises AuthenticationUnavailableError if the directory does not respond.
+        Raises AuthenticationUnavailableError if the directory does not respond, AuthenticationFailedError if the user
+        must change the password first.
         """
         name = canonical_name(user)
         if not name or not password:  # an empty password would be an anonymous bind, which succeeds (RFC 4513, 5.1.2)
@@ -109,8 +110,7 @@ class Directory:
                     raise UnavailableError(f"LDAP rejects the bind: {connection.result['description']}")
                 policy = connection.result.get("controls", {}).get(_POLICY)
                 if accepted and policy and must_change(policy["value"]):  # the bind succeeds (OpenLDAP's pwdReset)
-                    log.warning("user %r cannot log in before the password is changed in LDAP", name)
-                    return None
+                    raise AuthenticationFailedError(f"{name} must change the password in LDAP before the login", name)
         except UnavailableError as error:
             raise AuthenticationUnavailableError("The LDAP directory does not answer; try again") from error
         return Identity(name, PASSWORD, credential=FOUND_IN_LDAP if self.can_look_up else "") if accepted else None

@@ -210,12 +210,18 @@ def test_each_spelling_is_the_same_user(url: str, user: str) -> None:
         ("mallory", "wonderland"),
         ("alice,ou=people", "wonderland"),
         ("*", "wonderland"),
-        ("reset", "reset"),  # by an administrator: the user must change the password first
         ("locked", "locked"),
     ],
 )
 def test_other_users_cannot_log_in(url: str, user: str, password: str) -> None:
     assert directory(url).check(user, password) is None
+
+
+@pytest.mark.skipif(not MODULES.exists(), reason="no overlay ppolicy")
+def test_a_user_must_change_a_password_that_an_administrator_has_set(url: str) -> None:
+    """The bind succeeds. Only the control of the password policy tells."""
+    with pytest.raises(AuthenticationFailedError, match="reset must change the password in LDAP"):
+        directory(url).check("reset", "reset")
 
 
 @pytest.mark.parametrize("typed", ["alicia", "alicé"])
