@@ -139,8 +139,10 @@ class Permission(HeldChecks):
         if securable.table_id is None:
             owner = securable.database_owner, securable.database_owner_kind
         _keep_owner(new, *owner)
-        if required.new_owner is not None and _differ(required.new_owner, owner):
-            self._check_new_owner(name, securable, *required.new_owner)
+        if required.new_owner is not None:
+            given = _given(new, required.new_owner, owner)
+            if given != _principal(*owner):
+                self._check_new_owner(name, securable, *given)
 
     def _check_new_owner(self, name: Name, securable: Securable, owner: str | None, kind: int | None) -> None:
         """Owners give their objects to their groups and roles, as in PostgreSQL: Trino runs a view as its owner."""
@@ -234,7 +236,7 @@ class Permission(HeldChecks):
         if not is_owner:
             self._require(rights(self._grants, database), required.any_of, required.database)
         new = required.new_owner
-        if owner is None or new is None or new[0] is None or not _differ(new, owner):
+        if owner is None or new is None or new[0] is None or _principal(*new) == _principal(*owner):
             return
         if not (is_owner or owns(self._grants, database)):
             raise self._denied(Right.OWNERSHIP, f"{required.database}/{required.name}")
@@ -348,9 +350,18 @@ def _missing(name: Name) -> NotFoundError:
     return missing_table(name) if isinstance(name, TableName) else missing_database(name)
 
 
-def _differ(new: tuple[str | None, int | None], old: tuple[str | None, int | None]) -> bool:
-    """Returns whether an owner (name and kind) is another principal than before."""
-    return new[0] != old[0] or (kept_kind(new[1], old[1]) or PrincipalKind.USER) != (old[1] or PrincipalKind.USER)
+def _principal(name: str | None, kind: int | None) -> tuple[str | None, int]:
+    return name, kind or PrincipalKind.USER
+
+
+def _given(
+    new: object, owner: tuple[str | None, int | None], old: tuple[str | None, int | None]
+) -> tuple[str | None, int]:
+    """Returns the owner that a call sets. The kind stays with the name if the client does not know it."""
+    name, kind = owner
+    if name == old[0]:
+        kind = kept_kind(kind, old[1]) if isinstance(new, Table) else kind or old[1]
+    return _principal(name, kind)
 
 
 def _keep_owner(new: object, owner: str | None, kind: int | None) -> None:

@@ -103,7 +103,8 @@ class DatabaseService(ChangingService):
                 new.name, new.createTime = name.name, old.createTime
                 new.locationUri = new.locationUri or old.locationUri
                 new.description = new.description or old.description
-                new.ownerType = new.ownerType or old.ownerType
+                if new.ownerName in (None, old.ownerName):
+                    new.ownerType = new.ownerType or old.ownerType
                 restore_secrets(new.parameters, old.parameters)
                 completed = self._completed(work, name.catalog, new)
                 work.databases.update(stored.id, completed)
