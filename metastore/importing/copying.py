@@ -23,6 +23,7 @@ from metastore.importing.prefetching import prefetched
 from metastore.importing.rewriting import Rewriting
 from metastore.importing.settling import LAST, settle
 from metastore.importing.sources.objects import BESIDE_TABLES, Batch, Selection, Stage
+from metastore.importing.sources.replies import converting
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target, existing_of
 from metastore.storage.importing.imports import COPIED, COPYING, RETURNING, SWITCHED, Finding, ImportState
@@ -208,7 +209,7 @@ class Copier:
             for batch, ready, digest in prepared:
                 if stage in _DIGESTED:
                     self._digests.add(stage.value, digest)
-                with self._store.transaction(audited=False) as work:
+                with converting(self._source.address, stage.value), self._store.transaction(audited=False) as work:
                     stored = store(work, target, stage, ready)
                     self._record(work, import_id, [*batch.findings, *target.findings])
                     self._advance(work, import_id, stage, batch, stored)
@@ -216,9 +217,10 @@ class Copier:
 
     def _prepared(self, target: Target, stage: Stage, batch: Batch) -> tuple[Batch, Any, int]:
         """Returns a batch, what `store` stores of it, and the digest of its objects."""
-        objects = rewritten(target, batch.objects)
-        digest = self._digests.of(objects) if stage in _DIGESTED else 0
-        return batch, prepare(target, stage, objects), digest
+        with converting(self._source.address, stage.value):
+            objects = rewritten(target, batch.objects)
+            digest = self._digests.of(objects) if stage in _DIGESTED else 0
+            return batch, prepare(target, stage, objects), digest
 
     def _advance(
         self, work: UnitOfWork, number: int, stage: Stage | None = None, batch: Batch | None = None, stored: int = 0

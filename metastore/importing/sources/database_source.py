@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from metastore.domain.names import DatabaseName, TableName
-from metastore.errors import UnavailableError
 from metastore.importing.sources.connections import SourceConnection
 from metastore.importing.sources.database_access import AccessReader, TransactionReader
 from metastore.importing.sources.database_objects import ObjectReader
@@ -16,7 +15,7 @@ from metastore.importing.sources.database_statistics import StatisticsReader
 from metastore.importing.sources.database_survey import survey
 from metastore.importing.sources.database_tables import TableReader
 from metastore.importing.sources.objects import Batch, Selection, SourcePartition, SourceStatistics, Stage
-from metastore.importing.sources.replies import check_objects
+from metastore.importing.sources.replies import check_objects, converting
 from metastore.importing.sources.shapes import ShapeReader
 from metastore.importing.sources.source import LogState, Survey, event_batches
 from metastore.importing.sources.texts import nul_findings
@@ -25,7 +24,6 @@ from thrift_idl.gen.hive_metastore.ttypes import Database, NotificationEvent, Ta
 
 Reader = Callable[[str, Selection], Iterator[Batch]]
 _EVENTS: Final = 100  # of one batch: a message contains whole objects and may have megabytes
-_SHOWN: Final = 200  # characters of the error about a row
 _DONE: Final = "all"
 """The cursor of a stage that is one batch."""
 
@@ -151,16 +149,8 @@ class DatabaseSource:
         with self._converting(Stage.PARTITIONS.value):
             return self._partitions.totals(selection)
 
-    @contextmanager
-    def _converting(self, what: str) -> Iterator[None]:
-        """Raises UnavailableError for a row with values that Hive does not write: null, too large, of another type."""
-        try:
-            yield
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise UnavailableError(
-                f"{self.address}: a row of {what} is not as Hive writes it ({type(error).__name__}: "
-                f"{str(error).partition(chr(10))[0][:_SHOWN]}). Correct or delete it"
-            ) from error
+    def _converting(self, what: str) -> AbstractContextManager[None]:
+        return converting(self.address, what)
 
     def close(self) -> None:
         self.connection.close()

@@ -3,12 +3,14 @@ database may be null."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from metastore.errors import UnavailableError
 from thrift_idl.gen.hive_metastore import ttypes as hive
 
+_SHOWN: Final = 200  # characters of the error about a row
 _NEEDED: Final[Mapping[type, tuple[str, ...]]] = {
     hive.CheckConstraintsResponse: ("checkConstraints",),
     hive.ColumnStatistics: ("statsDesc",),
@@ -76,6 +78,18 @@ def check_objects(address: str, kind: str, objects: Iterable[Any]) -> None:
             raise InvalidReplyError(
                 f"{address}: a row of {kind} has no valid {path}. Correct or delete it: {one!r:.200}"
             )
+
+
+@contextmanager
+def converting(address: str, what: str) -> Iterator[None]:
+    """Raises UnavailableError for a row with values that Hive does not write: null, too large, of another type."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UnavailableError(
+            f"{address}: a row of {what} is not as Hive writes it ({type(error).__name__}: "
+            f"{str(error).partition(chr(10))[0][:_SHOWN]}). Correct or delete it"
+        ) from error
 
 
 def invalid_reply(address: str, what: str, path: str) -> InvalidReplyError:

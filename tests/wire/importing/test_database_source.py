@@ -160,6 +160,22 @@ BROKEN_ROWS = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("change", "stage"),
+    [
+        ('UPDATE "SDS" SET "NUM_BUCKETS" = 99999999999', Stage.TABLES),
+        ('ALTER TABLE "DBS" ALTER COLUMN "DESC" TYPE numeric USING 1', Stage.DATABASES),
+        ('ALTER TABLE "NOTIFICATION_LOG" ALTER COLUMN "DB_NAME" TYPE numeric USING 1', Stage.EVENTS),
+    ],
+)
+def test_values_that_thrift_does_not_have_are_an_error_that_names_their_kind(
+    hive: HiveDatabase, database_url: str, change: str, stage: Stage
+) -> None:
+    hive.execute(change)
+    with pytest.raises(UnavailableError, match=f"a row of {stage.value} is not as Hive writes it"):
+        copy(hive.url, database_url)
+
+
 def test_a_row_that_hive_does_not_write_is_an_error_that_names_it(hive: HiveDatabase) -> None:
     def read(stage: Stage) -> list[Batch]:
         return list(source.read(stage, "", Selection()))
