@@ -8,10 +8,11 @@ from metastore.context import Claim
 from metastore.domain.location_properties import is_template, named_locations
 from metastore.domain.names import DatabaseName
 from metastore.domain.permissions import LocationPrivilege
-from metastore.domain.privileges import ANY_LOCATION, CallerGrants, Right, denied
+from metastore.domain.privileges import ANY_LOCATION, CallerGrants, Right
 from metastore.errors import PermissionDeniedError
 from metastore.services.files.own_locations import of_others
 from metastore.services.rules.databases import DEFAULT_DATABASE, is_client_default
+from metastore.services.rules.denials import denial
 from metastore.services.rules.table_data import owns_data
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.locations import UNUSED
@@ -38,7 +39,7 @@ def check_locations(
     if required.table is None:  # the server replaces Spark's default location of a database by its own
         locations = [text for text in locations if not is_client_default(roots, required.database.name, text)]
     asked = roots.canonical(paths.absolute(text for text in locations if not is_template(text)))
-    _check_trash(grants, roots, asked)
+    _check_trash(roots, asked)
     if ANY_LOCATION in grants.locations and not _has_denies(grants):
         return None
     granted = _granted(work, grants, roots, asked.values())
@@ -53,7 +54,7 @@ def check_locations(
     # A hidden table, which a caller may try to create, takes as many statements as a missing one.
     kept = _known(work, table_id or 0, left, relative) if required.table is not None else set()
     if relative - kept:
-        raise PermissionDeniedError(denied(grants.user, Right.LOCATION, min(relative - kept)))
+        raise denial(Right.LOCATION, min(relative - kept))
     left = {location: text for location, text in left.items() if text not in kept}
     homes = own[:1] if required.table is None else _of_database(work, required.database)
     database = roots.canonical(homes).values()
@@ -61,7 +62,7 @@ def check_locations(
         below = {location for location in left if any(paths.is_below(location, above) for above in database)}
         below -= _of_other_databases(work, required.database, below, database)
         left = {location: text for location, text in left.items() if location not in below}
-    return _claimed(work, grants, required, left, database, table_id)
+    return _claimed(work, required, left, database, table_id)
 
 
 def _granted(work: UnitOfWork, grants: CallerGrants, roots: Roots, locations: Iterable[str]) -> set[str]:
@@ -82,7 +83,6 @@ def _has_denies(grants: CallerGrants) -> bool:
 
 def _claimed(
     work: UnitOfWork,
-    grants: CallerGrants,
     required: LocationPrivilege,
     left: Mapping[str, str],
     database: Collection[str],
@@ -94,7 +94,7 @@ def _claimed(
     """
 
     def error(location: str) -> PermissionDeniedError:
-        return PermissionDeniedError(denied(grants.user, Right.LOCATION, left[location]))
+        return denial(Right.LOCATION, left[location])
 
     unused = _unused(work, left, database, table_id)
     others = _default_of_others(work, unused, database, required)
@@ -104,11 +104,11 @@ def _claimed(
     return Claim(unused, table_id or 0, error) if left else None
 
 
-def _check_trash(grants: CallerGrants, roots: Roots, asked: Mapping[str, str]) -> None:
+def _check_trash(roots: Roots, asked: Mapping[str, str]) -> None:
     """Raises PermissionDeniedError for a location in the trash. `asked`: canonical locations by their texts."""
     trash = next((text for text, location in asked.items() if roots.is_in_trash(location)), None)
     if trash is not None:
-        raise PermissionDeniedError(denied(grants.user, Right.LOCATION, trash))
+        raise denial(Right.LOCATION, trash)
 
 
 def _inside(
@@ -154,13 +154,10 @@ def check_restored(work: UnitOfWork, grants: CallerGrants, roots: Roots, stored:
     texts = paths.absolute([*filter(None, [table.sd.location]), *work.partitions.locations(stored.ref)])
     left = [location for location in roots.canonical(texts).values() if not _is_in(location, granted)]
     if used := work.locations.others(left, stored.ref.id, None):
-        text = denied(grants.user, Right.LOCATION, min(used))
-        raise PermissionDeniedError(f"{text}: another object is there by now")
+        raise denial(Right.LOCATION, min(used), "another object is there by now")
 
 
-def check_default_location(
-    work: UnitOfWork, grants: CallerGrants, roots: Roots, required: LocationPrivilege
-) -> Claim | None:
+def check_default_location(work: UnitOfWork, roots: Roots, required: LocationPrivilege) -> Claim | None:
     """Returns a claim of the default location, if a new table or database gets it; None if the object exists.
 
     Runs the same statements for a table that exists, because it may be hidden.
@@ -180,8 +177,7 @@ def check_default_location(
     is_used = default in work.locations.others([default], 0, None)
     if exists:
         return None
-    text = denied(grants.user, Right.LOCATION, default)
-    error = PermissionDeniedError(f"{text}: another table is there. Use another name or LOCATION")
+    error = denial(Right.LOCATION, default, "another table is there. Use another name or LOCATION")
     if is_used:
         raise error
     return Claim({default: ()}, 0, lambda _: error)

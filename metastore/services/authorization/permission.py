@@ -35,7 +35,6 @@ from metastore.domain.privileges import (
     Securable,
     WholeMetastore,
     column_scope,
-    denied,
     denied_rights,
     expanded,
     may_grant,
@@ -50,11 +49,11 @@ from metastore.domain.privileges import (
 from metastore.errors import (
     HiddenError,
     NotFoundError,
-    PermissionDeniedError,
 )
 from metastore.services.authorization.held import Find, HeldChecks, Name, Renewable
 from metastore.services.authorization.locations import check_default_location, check_locations
 from metastore.services.authorization.statistics import changes_only_statistics
+from metastore.services.rules.denials import denial
 from metastore.services.rules.lookup import missing_database, missing_table, no_statistics
 from metastore.services.rules.tables import kept_kind
 from metastore.storage.unit_of_work import UnitOfWork
@@ -147,12 +146,12 @@ class Permission(HeldChecks):
     def _check_new_owner(self, name: Name, securable: Securable, owner: str | None, kind: int | None) -> None:
         """Owners give their objects to their groups and roles, as in PostgreSQL: Trino runs a view as its owner."""
         if not owns(self._grants, securable) or withheld_rights(self._grants, securable):
-            raise self._denied(Right.OWNERSHIP, name)
+            raise denial(Right.OWNERSHIP, name)
         self._check_may_own(owner, kind)
 
     def _check_may_own(self, owner: str | None, kind: int | None) -> None:
         if not self._grants.is_principal(kind, owner):
-            raise self._denied(ADMIN.upper(), f"principal {owner}: it is not a group or role of the caller")
+            raise denial(ADMIN.upper(), f"principal {owner}: it is not a group or role of the caller")
 
     def _held_inside(self, database: DatabaseName) -> frozenset[str]:
         """Returns the rights on all tables of a database. A policy engine decides about each; others are inherited."""
@@ -182,11 +181,11 @@ class Permission(HeldChecks):
 
     def check_administrator(self, required: Administrator) -> None:
         if required.duty not in self._grants.duties:
-            raise self._denied(ADMIN.upper(), "the metastore")
+            raise denial(ADMIN.upper(), "the metastore")
 
     def check_locations(self, required: LocationPrivilege) -> None:
         if required.own != "":
-            self._claim(check_default_location(self._work, self._grants, self._roots, required))
+            self._claim(check_default_location(self._work, self._roots, required))
         if required.locations and not self._grants.is_admin:
             self._look_up([required.database])
             database = self._securables[required.database]
@@ -203,7 +202,7 @@ class Permission(HeldChecks):
 
     def check_role(self, required: RoleAdministration) -> None:
         if not self._may_administer(required.principal) and required.role not in self._grants.administered:
-            raise self._denied("GRANT OPTION", f"role {required.role}")
+            raise denial("GRANT OPTION", f"role {required.role}")
 
     def check_dependents(self, required: DependentsPrivilege) -> None:
         table = self._securables.get(required.table)
@@ -217,7 +216,7 @@ class Permission(HeldChecks):
         if kept:
             hidden = f"{sum(not sees(self._grants, each) for each in kept)} of {len(names)} tables are hidden"
             on = f"all that depends on {required.table.database}/{required.table.name}: {hidden}"
-            raise self._denied(required.any_of[0], on)
+            raise denial(required.any_of[0], on)
 
     def check_dropped_indexes(self, required: DroppedIndexes) -> None:
         table = self._securables.get(required.table)
@@ -239,7 +238,7 @@ class Permission(HeldChecks):
         if owner is None or new is None or new[0] is None or _principal(*new) == _principal(*owner):
             return
         if not (is_owner or owns(self._grants, database)):
-            raise self._denied(Right.OWNERSHIP, f"{required.database}/{required.name}")
+            raise denial(Right.OWNERSHIP, f"{required.database}/{required.name}")
         self._check_may_own(*new)
 
     def check_grant_option(self, required: GrantOption) -> None:
@@ -249,7 +248,7 @@ class Permission(HeldChecks):
             return
         if not may_grant(self._grants, securable, required.privileges):
             missing = [text for text in required.privileges if not may_grant(self._grants, securable, [text])]
-            raise self._denied(f"{', '.join(missing)} WITH GRANT OPTION", name)
+            raise denial(f"{', '.join(missing)} WITH GRANT OPTION", name)
 
     def check_principal(self, required: PrincipalAccess) -> None:
         is_own = required.name is None or self._grants.is_principal(required.kind, required.name)
@@ -261,7 +260,7 @@ class Permission(HeldChecks):
             securable = self._securables[required.securable]
             if securable is not None and owns(self._grants, securable):
                 return
-        raise self._denied(ADMIN.upper(), f"principal {required.name or ', '.join(required.groups)}")
+        raise denial(ADMIN.upper(), f"principal {required.name or ', '.join(required.groups)}")
 
     def check_renaming(self, required: Renaming) -> None:
         name, new = required.table, required.new
@@ -272,11 +271,11 @@ class Permission(HeldChecks):
         else:
             lost, gained = self._work.access.rules_that_differ(name, new)
         if lost or (name.parent != new.parent and table is not None and withheld_rights(self._grants, table)):
-            raise self._denied(ADMIN.upper(), f"{name}: a rule denies a right on this name")
+            raise denial(ADMIN.upper(), f"{name}: a rule denies a right on this name")
         if Right.CREATE in self._denied_on(new):
-            raise self._denied(Right.CREATE, new)
+            raise denial(Right.CREATE, new)
         if gained and not owns(self._grants, self._visible(name)):
-            raise self._denied(Right.OWNERSHIP, f"{name}: a rule grants a right on the new name")
+            raise denial(Right.OWNERSHIP, f"{name}: a rule grants a right on the new name")
 
     def _gains_by_policy(self, table: Securable, new: TableName) -> bool:
         (renamed,) = self._find([new])  # not one of the objects that the transaction must find
@@ -301,10 +300,7 @@ class Permission(HeldChecks):
 
     def _require(self, held: frozenset[str], any_of: Sequence[Right], on: object) -> None:
         if any_of and held.isdisjoint(any_of):
-            raise self._denied(any_of[0], on)
-
-    def _denied(self, right: str, on: object) -> PermissionDeniedError:
-        return PermissionDeniedError(denied(self._grants.user, right, on))
+            raise denial(any_of[0], on)
 
 
 _CHECKS: dict[type[Requirement], Callable[[Permission, Any], None]] = {

@@ -1,4 +1,4 @@
-"""The error of a call whose caller lacks a right, as far as only its transaction can tell."""
+"""The error of a call whose caller lacks a right."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from metastore.domain.privileges import denied
 from metastore.errors import PermissionDeniedError
 
 
-def denial(right: str, on: object) -> PermissionDeniedError:
+def denial(right: str, on: object, reason: str = "") -> PermissionDeniedError:
     """Returns the error for the caller of the current call."""
     current = caller.get()
-    return PermissionDeniedError(denied(current.user if current else None, right, on))
+    text = denied(current.user if current else None, right, on)
+    return PermissionDeniedError(f"{text}: {reason}" if reason else text)
