@@ -22,6 +22,7 @@ from spark_client.jvm.catalog import (
 )
 from spark_client.jvm.files import Files
 from spark_client.write.placement import is_object_store
+from spark_client.write.rights import check_create
 
 # Hive's TBLS.TBL_NAME has 256 characters. Databases of other metastores often have 128.
 _NAME_LENGTH = 128
@@ -70,11 +71,11 @@ def temporary_table(context: Context, definition: TableDefinition, *, replaces: 
     """
     if not is_datasource_table(definition):
         table = to_hive_table(context, definition)
-        _check_empty(context, table.full_name, table.location)
+        _check_location(context, table.database, table.name, table.location)
         temporary = with_temporary_name(context, table)
         return TemporaryTable(context, temporary, table.database, table.name, temporary.name)
     database, name = name_of(definition)
-    _check_empty(context, f"{database}.{name}", definition.location)
+    _check_location(context, database, name, definition.location)
     if definition.location is None and not replaces:
         check_location(context, definition)
     return TemporaryTable(context, definition, database, name, _temporary_name(name, _random_suffix()))
@@ -103,12 +104,17 @@ def _random_suffix() -> str:
     return uuid.uuid4().hex[:8]
 
 
-def _check_empty(context: Context, name: str, location: str | None) -> None:
-    """Raises InvalidInsertError if the location has files.
+def _check_location(context: Context, database: str, name: str, location: str | None) -> None:
+    """Raises InvalidInsertError if the location has files, and MetastoreRefusedError if the user may not use it.
 
-    They would become rows of the table, and would be deleted with it if the statement fails.
+    Files would become rows of the table, and would be deleted with it if the statement fails. The right comes first:
+    the other error tells what is at the location.
     """
-    if location and not Files(context.spark).free([location]):
+    if not location:
+        return
+    check_create(context.metastore, database, name, location)
+    if not Files(context.spark).free([location]):
         raise InvalidInsertError(
-            f"CREATE TABLE {name} AS SELECT: {location} is not empty; create the table without AS SELECT, then INSERT"
+            f"CREATE TABLE {database}.{name} AS SELECT: {location} is not empty; create the table without AS SELECT, "
+            "then INSERT"
         )

@@ -61,6 +61,8 @@ def attempt(spark, word, argument):  # noqa: C901 - one branch for each attempt
         return spark.read.parquet(argument).collect()
     if word == "!write":
         return spark.range(1).write.mode("overwrite").parquet(argument)
+    if word == "!write-other":
+        return spark.range(1).write.format("noop").mode("append").save()
     if word == "!save-as":
         return spark.range(1).write.mode("overwrite").option("path", argument).saveAsTable("bob.saved")
     if word == "!udf-read":

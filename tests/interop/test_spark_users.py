@@ -176,12 +176,32 @@ def test_settings_and_options_lead_to_no_other_files(gateway: Gateway) -> None:
         f"SELECT * FROM parquet.`{location}`",
         f"SELECT * FROM bob.numbers {option}",
         f"SELECT * FROM bob.lines {option}",
-        "INSERT INTO bob.lines VALUES ('x')",  # Spark has cached the rejected relation
         f"INSERT INTO bob.lines {option} VALUES ('x')",
         f"SELECT from_xml('<a>1</a>', 'a INT', {xsd})",
+        "!conf-set fs.file.impl.disable.cache",
+        "!conf-set parquet.private.read.filter.predicate",
+        "SET orc.kryo.sarg=AAAA",
+        "ALTER TABLE bob.numbers SET TBLPROPERTIES ('parquet.private.read.filter.predicate' = 'AAAA')",
+        f"CREATE TABLE bob.schema (id INT) STORED AS AVRO TBLPROPERTIES ('avro.schema.url' = '{before[0]}')",
+        f"ALTER TABLE bob.lines SET SERDEPROPERTIES ('avro.schema.url' = '{before[0]}')",
+        "CREATE TABLE bob.of_database LIKE bob.numbers USING jdbc",
+        "!write-other",
     )
     assert answers[:2] == [[], []]
     assert sorted(location.iterdir()) == before
+    (rejected, inserted, relative, taken, free) = gateway.ask(
+        "bob",
+        f"SELECT * FROM bob.lines {option}",
+        "INSERT INTO bob.lines VALUES ('x')",  # not into the rejected relation, which Spark caches
+        "SELECT * FROM text.`..`",
+        f"CREATE TABLE bob.taken STORED AS PARQUET LOCATION '{location}' AS SELECT 1 AS id",
+        f"CREATE TABLE bob.taken STORED AS PARQUET LOCATION '{location}-nosuch' AS SELECT 1 AS id",
+    )
+    assert REJECTED in rejected, rejected
+    assert inserted == [], inserted
+    assert HIDDEN in relative, relative
+    assert "PERMISSION" in taken.upper(), taken
+    assert taken == free.replace("-nosuch", "")
     assert [answer for answer in answers[2:] if REJECTED not in answer] == []
     url = f"{gateway.beeline('bob', password_of('bob'), 'SELECT 1', settings=[f'{analyzer}=true'])}"
     assert REJECTED in url or "Failed to open new session" in url, url

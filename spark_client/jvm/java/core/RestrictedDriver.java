@@ -3,6 +3,7 @@ package spark_client.core;
 import java.net.URI;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -11,22 +12,23 @@ import java.util.UUID;
 
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.SparkConf;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTableValuedFunction;
+import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
-import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.SerdeInfo;
 import org.apache.spark.sql.catalyst.plans.logical.TableSpecBase;
 import org.apache.spark.sql.catalyst.plans.logical.V2CreateTablePlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.QueryExecutionException;
+import org.apache.spark.sql.execution.command.CreateTableLikeCommand;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -63,22 +65,12 @@ public final class RestrictedDriver extends Rule {
   /** Formats of tables. Other data sources reach other systems, or load the class that the statement names. */
   private static final Set FORMATS =
       new HashSet(Arrays.asList("parquet", "orc", "csv", "json", "text", "avro", "xml", "hive"));
-  /** Options of formats that name a file, which Spark reads when it parses rows. */
-  private static final Set FILE_OPTIONS = new HashSet(Arrays.asList("avroschemaurl", "rowvalidationxsdpath"));
   /** Simple names of expressions that call methods of classes which the statement or the metastore names. */
   private static final Set EXPRESSIONS = new HashSet(Arrays.asList(
       "CallMethodViaReflection", "TryReflect", "HiveSimpleUDF", "HiveGenericUDF", "HiveGenericUDTF",
       "HiveUDAFFunction", "ScalaUDF", "ScalaUDAF", "ScalaAggregator"));
-  /** Settings of a session that load classes or start programs. Only the server may set them (also: FixedSettings). */
-  private static final List SETTINGS = Arrays.asList(
-      "spark.sql.catalog.", "spark.sql.execution.pyspark.", "spark.sql.extensions", "spark.sql.sources.commitProtocol",
-      "spark.sql.sources.outputCommitter", "spark.sql.parquet.output.committer", "spark.sql.streaming.checkpoint",
-      "spark.sql.defaultCatalog", "spark.hadoop.", "fs.", "hive.metastore.", "hive.exec.stagingdir",
-      "mapreduce.outputcommitter", "mapred.output.committer");
-
-  /** Beginnings of names of Hadoop's settings. */
-  private static final List HADOOP = Arrays.asList(
-      "fs.", "dfs.", "ipc.", "io.", "hadoop.", "mapred.", "mapreduce.", "yarn.", "viewfs.");
+  /** Beginnings of the simple names of plans that define a table or its properties. */
+  private static final List DEFINITIONS = Arrays.asList("Create", "Replace", "Alter", "Set");
 
   private final SparkSession session;
   private final boolean isOn;
@@ -91,7 +83,7 @@ public final class RestrictedDriver extends Rule {
 
   public TreeNode apply(TreeNode plan) {
     if (isOn) {
-      checkSettings();
+      SessionSettings.protect(session);
       check((LogicalPlan) plan);
     }
     return plan;
@@ -107,70 +99,65 @@ public final class RestrictedDriver extends Rule {
     }
   }
 
-  private void checkSettings() {
-    SparkConf fixed = session.sparkContext().conf();
-    Map own = Scala.map(session.sessionState().conf().getAllConfs());
-    for (Object entry : own.entrySet()) {
-      String name = (String) ((Map.Entry) entry).getKey();
-      String value = (String) ((Map.Entry) entry).getValue();
-      if (value.equals(fixed.get(name, null))) continue;
-      if (value.contains(VARIABLE)) reject("a variable in the setting " + name);
-      boolean isReserved = isOfHadoop(name);
-      for (Object prefix : SETTINGS) isReserved |= name.startsWith((String) prefix);
-      if (isReserved && !value.equals(session.sparkContext().hadoopConfiguration().get(name))) {
-        reject("the setting " + name);
-      }
-    }
-  }
-
-  /** Whether a name is a setting of Hadoop or its libraries that can load a class or lead to other files. */
-  private static boolean isOfHadoop(String name) {
-    if (name.startsWith("spark.") || name.startsWith("hive.server2.")) return false;
-    for (Object prefix : HADOOP) if (name.startsWith((String) prefix)) return true;
-    return name.endsWith(".class") || name.endsWith(".impl");
-  }
-
   /**
    * Rejects properties of a table and options of a statement that Hadoop would use as settings: Spark and Hive copy them
-   * into its configuration, which replaces ${name} by any other setting, also by credentials.
+   * into its configuration, which replaces ${name} by any other setting, also by credentials. `isNew`: the statement
+   * defines them. The metastore has checked the locations in those of tables that exist.
    */
-  private static void checkProperties(Object part) {
-    if (part instanceof Option && ((Option) part).isDefined()) checkProperties(((Option) part).get());
-    if (part instanceof HadoopFsRelation) checkProperties(((HadoopFsRelation) part).options());
+  private static void checkProperties(Object part, boolean isNew) {
+    if (part instanceof Option && ((Option) part).isDefined()) checkProperties(((Option) part).get(), isNew);
+    if (part instanceof HadoopFsRelation) checkProperties(((HadoopFsRelation) part).options(), isNew);
+    if (part instanceof CatalogStorageFormat) checkProperties(((CatalogStorageFormat) part).properties(), isNew);
     if (part instanceof CatalogTable) {
-      checkProperties(((CatalogTable) part).properties());
-      checkProperties(((CatalogTable) part).storage().properties());
+      checkProperties(((CatalogTable) part).properties(), isNew);
+      checkProperties(((CatalogTable) part).storage(), isNew);
     }
+    if (part instanceof TableSpecBase) {
+      checkProperties(((TableSpecBase) part).properties(), isNew);
+      checkProperties(((TableSpecBase) part).serde(), isNew);
+    }
+    if (part instanceof SerdeInfo) checkProperties(((SerdeInfo) part).serdeProperties(), isNew);
     if (part instanceof scala.collection.Map) part = Scala.map((scala.collection.Map) part);
     if (!(part instanceof Map) || ((Map) part).containsValue(KEY)) return;
     for (Object each : ((Map) part).entrySet()) {
       Object name = ((Map.Entry) each).getKey(), value = ((Map.Entry) each).getValue();
       if (!(name instanceof String && value instanceof String)) continue;
       if (((String) value).contains(VARIABLE)) reject("a variable in the property " + name);
-      boolean namesFile = FILE_OPTIONS.contains(((String) name).toLowerCase(Locale.ROOT));
-      if (namesFile || isOfHadoop((String) name)) reject("the property " + name);
+      if (!HadoopNames.isProperty((String) name, isNew)) reject("the property " + name);
     }
   }
 
   private void check(LogicalPlan plan) {
     String name = plan.getClass().getSimpleName();
-    for (int i = 0; i < plan.productArity(); i++) checkProperties(plan.productElement(i));
+    boolean isDefinition = HadoopNames.startsWith(name, DEFINITIONS);
+    for (int i = 0; i < plan.productArity(); i++) checkProperties(plan.productElement(i), isDefinition);
+    if (isDefinition) checkFormat(plan);
     if (FILES.contains(name)) rejectFiles();
     if (CODE.contains(name)) reject("code in Spark's JVM (" + name + ")");
     if (STREAMS.contains(name)) reject("a stream");
     if (plan instanceof UnresolvedRelation) check((UnresolvedRelation) plan);
     if (plan instanceof LogicalRelation) check((LogicalRelation) plan);
     if (plan instanceof DataSourceV2Relation && ((DataSourceV2Relation) plan).catalog().isEmpty()) rejectFiles();
-    if (plan instanceof InsertIntoStatement) check(((InsertIntoStatement) plan).table());
-    if (plan instanceof V2CreateTablePlan) checkFormat(plan);
     if (plan instanceof V2CreateTablePlan && NEW_TABLES.contains(name)) checkColumns((V2CreateTablePlan) plan);
     if (plan instanceof InsertIntoHadoopFsRelationCommand) check((InsertIntoHadoopFsRelationCommand) plan);
     if (plan instanceof UnresolvedTableValuedFunction) {
       checkFunction(Scala.list(((UnresolvedTableValuedFunction) plan).name()));
     }
     for (Object expression : Scala.list(plan.expressions())) check((Expression) expression);
-    for (Object child : Scala.list(plan.children())) check((LogicalPlan) child);
-    for (Object child : Scala.list(plan.innerChildren())) if (child instanceof LogicalPlan) check((LogicalPlan) child);
+    for (LogicalPlan part : parts(plan).keySet()) check(part);
+  }
+
+  /** The plans in a plan, each once. The target of a write is often not among the children. */
+  private static Map<LogicalPlan, Boolean> parts(LogicalPlan plan) {
+    Map<LogicalPlan, Boolean> parts = new IdentityHashMap<>();
+    for (Object child : Scala.list(plan.children())) parts.put((LogicalPlan) child, true);
+    for (Object child : Scala.list(plan.innerChildren())) addPlan(parts, child);
+    for (int i = 0; i < plan.productArity(); i++) addPlan(parts, plan.productElement(i));
+    return parts;
+  }
+
+  private static void addPlan(Map<LogicalPlan, Boolean> parts, Object part) {
+    if (part instanceof LogicalPlan) parts.put((LogicalPlan) part, true);
   }
 
   /** Spark reads format.`path` as files, and lists them before it resolves other names. */
@@ -186,15 +173,17 @@ public final class RestrictedDriver extends Rule {
   }
 
   private static void checkFormat(LogicalPlan plan) {
-    try {
-      Option provider = ((TableSpecBase) plan.getClass().getMethod("tableSpec").invoke(plan)).provider();
-      if (provider.isDefined() && !FORMATS.contains(((String) provider.get()).toLowerCase(Locale.ROOT))) {
-        reject("the data source " + provider.get());
-      }
-    } catch (NoSuchMethodException other) {
-      return;  // CREATE TABLE LIKE
-    } catch (ReflectiveOperationException failure) {
-      Platform.throwException(failure);
+    if (plan instanceof CreateTableLikeCommand) checkFormat(((CreateTableLikeCommand) plan).provider());
+    for (int i = 0; i < plan.productArity(); i++) {
+      Object part = plan.productElement(i);
+      if (part instanceof TableSpecBase) checkFormat(((TableSpecBase) part).provider());
+      if (part instanceof CatalogTable) checkFormat(((CatalogTable) part).provider());
+    }
+  }
+
+  private static void checkFormat(Option provider) {
+    if (provider.isDefined() && !FORMATS.contains(((String) provider.get()).toLowerCase(Locale.ROOT))) {
+      reject("the data source " + provider.get());
     }
   }
 
@@ -215,19 +204,20 @@ public final class RestrictedDriver extends Rule {
 
   /**
    * Rejects files outside of a table. Spark ignores an option `path` of a statement, but not with other upper and lower
-   * case: both names are then in one map, and Spark takes either value.
+   * case: both names are then in one map, and Spark takes either value. It also keeps the relation in a cache.
    */
   private void checkPath(Option table, Path used) {
     if (table.isEmpty() || ((CatalogTable) table.get()).storage().locationUri().isEmpty()) return;
     Path location = new Path((URI) ((CatalogTable) table.get()).storage().locationUri().get());
     Configuration conf = session.sessionState().newHadoopConf();
-    boolean isSame = HiveTableIndex.qualified(used, conf).equals(HiveTableIndex.qualified(location, conf));
-    if (!isSame) reject("an option that leads the table to other files");
+    if (HiveTableIndex.qualified(used, conf).equals(HiveTableIndex.qualified(location, conf))) return;
+    session.sessionState().catalog().invalidateCachedTable(((CatalogTable) table.get()).identifier());
+    reject("an option that leads the table to other files");
   }
 
   private void check(Expression expression) {
     String name = expression.getClass().getSimpleName();
-    for (int i = 0; i < expression.productArity(); i++) checkProperties(expression.productElement(i));
+    for (int i = 0; i < expression.productArity(); i++) checkProperties(expression.productElement(i), true);
     if (EXPRESSIONS.contains(name)) reject("code in Spark's JVM (" + name + ")");
     if (expression instanceof UnresolvedFunction) check((UnresolvedFunction) expression);
     if (expression instanceof SubqueryExpression) check((LogicalPlan) ((SubqueryExpression) expression).plan());

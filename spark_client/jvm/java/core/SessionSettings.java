@@ -1,0 +1,70 @@
+package spark_client.core;
+
+import java.lang.reflect.Field;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.unsafe.Platform;
+
+/**
+ * The settings of a session in a driver that serves one of several users. It rejects a setting when a client sets it,
+ * on every way: SET, spark.conf.set, JDBC. So no other request of the client can set it while a statement that has
+ * passed RestrictedDriver runs.
+ *
+ * Settings that a client makes before the first statement of the session are checked with that statement.
+ */
+final class SessionSettings extends HashMap {
+  /** Beginnings of the names of Spark's settings that load classes, lead to other files or start programs. */
+  private static final List RESERVED = Arrays.asList(
+      "spark.hadoop.", "spark.connect.", "spark.sql.catalog.", "spark.sql.defaultcatalog",
+      "spark.sql.execution.pyspark.", "spark.sql.extensions", "spark.sql.extendedexplainproviders",
+      "spark.sql.sources.commitprotocol", "spark.sql.sources.outputcommitter", "spark.sql.parquet.output.committer",
+      "spark.sql.streaming.checkpoint");
+  private static final String VARIABLE = "${";
+
+  private final SparkContext context;
+
+  private SessionSettings(SparkContext context, Map before) {
+    this.context = context;
+    for (Object each : before.entrySet()) put(((Map.Entry) each).getKey(), ((Map.Entry) each).getValue());
+  }
+
+  /** Protects the settings of a session. Rejects the statement if it has a setting that a client may not make. */
+  static void protect(SparkSession session) {
+    Map settings = session.sessionState().conf().settings();
+    synchronized (settings) {  // Collections.synchronizedMap locks itself, and so do requests that set a setting
+      try {
+        Field map = Class.forName("java.util.Collections$SynchronizedMap").getDeclaredField("m");
+        map.setAccessible(true);
+        Map current = (Map) map.get(settings);
+        if (!(current instanceof SessionSettings)) map.set(settings, new SessionSettings(session.sparkContext(), current));
+      } catch (ReflectiveOperationException failure) {
+        Platform.throwException(failure);
+      }
+    }
+  }
+
+  public Object put(Object name, Object value) {
+    check((String) name, (String) value);
+    return super.put(name, value);
+  }
+
+  /** The server's own values are allowed: each new session has them. */
+  private void check(String name, String value) {
+    if (value.equals(context.conf().get(name, null))) return;
+    if (value.contains(VARIABLE)) RestrictedDriver.reject("a variable in the setting " + name);
+    if (!isAllowed(name.toLowerCase(Locale.ROOT)) && !value.equals(context.hadoopConfiguration().get(name))) {
+      RestrictedDriver.reject("the setting " + name);
+    }
+  }
+
+  private static boolean isAllowed(String name) {
+    if (!name.startsWith("spark.")) return HadoopNames.isSetting(name);
+    return !HadoopNames.startsWith(name, RESERVED) && !name.endsWith("class") && !name.endsWith("classes");
+  }
+}
