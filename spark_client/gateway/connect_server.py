@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
+import socket
 import ssl
+import tempfile
 from collections.abc import AsyncIterator
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import grpc
@@ -24,14 +28,17 @@ _SERVICE: Final = "/spark.connect.SparkConnectService/"
 _UNLIMITED: Final = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1))
 # A client needs some streams at a time. An idle connection is closed; clients connect again by themselves.
 _BOUNDS: Final = (("grpc.max_concurrent_streams", 100), ("grpc.max_connection_idle_ms", 600_000))
+_SOCKET: Final = "server"  # file in the directory of the sockets
 _NOT_FORWARDED: Final = ("authorization", "user-agent", "grpc-", ":")  # prefixes of metadata
 
 
 class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package has no types
     """A server of Spark Connect. It passes messages on unchanged (`messages` checks them).
 
-    Clients connect to a `Listener`, which ends TLS and passes their bytes to gRPC's server on a loopback port: gRPC
-    itself does not bound connections, and a flood of them would use up the open files of this process.
+    Clients connect to a `Listener`, which ends TLS and passes their bytes to gRPC's server: gRPC itself does not bound
+    connections, and a flood of them would use up the open files of this process. gRPC's server therefore listens on a
+    Unix socket in a directory that other users of the machine cannot enter. Its name is not known to functions in
+    Python, which cannot list the directory.
     """
 
     def __init__(self, logins: Logins, drivers: Drivers) -> None:
@@ -39,17 +46,19 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
         self._drivers = drivers
         self._channels: dict[Driver, Any] = {}
         self._server: Any = None
-        self._port = 0
+        self._folder = tempfile.TemporaryDirectory(prefix="spark-connect-", ignore_cleanup_errors=True)
+        self._sockets = Path(self._folder.name)
         self._listener = Listener(self._pass_on)
+        self._names = itertools.count()
         self._clients: dict[str, tuple[str, asyncio.Task[None] | None]] = {}
         """Address and connection of each client, by the peer that gRPC's server sees."""
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None, largest: int) -> None:
         """Starts to listen. `largest`: message of a client, in bytes. Raises SessionError if the address is taken."""
         limits = (("grpc.max_receive_message_length", largest), ("grpc.max_send_message_length", -1))
-        self._server = grpc.aio.server(options=(*limits, *_BOUNDS, ("grpc.so_reuseport", 0)))
+        self._server = grpc.aio.server(options=(*limits, *_BOUNDS))
         self._server.add_generic_rpc_handlers((self,))
-        self._port = self._server.add_insecure_port("127.0.0.1:0")
+        self._server.add_insecure_port(f"unix:{self._sockets / _SOCKET}")
         await self._server.start()
         try:
             await self._listener.start(host, port, tls)
@@ -62,13 +71,19 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
         await self._server.stop(grace=0)
         for channel in self._channels.values():
             await channel.close()
+        self._folder.cleanup()
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Passes the bytes of a client to gRPC's server, until one of them closes the connection."""
         address = writer.get_extra_info("peername")[0]
-        below = await asyncio.open_connection("127.0.0.1", self._port)
-        host, port = below[1].get_extra_info("sockname")
-        peer = f"ipv4:{host}:{port}"
+        own = self._sockets / str(next(self._names))
+        with socket.socket(socket.AF_UNIX) as connecting:
+            connecting.settimeout(0)
+            connecting.bind(str(own))  # gRPC's server sees this name
+            own.unlink()
+            await asyncio.get_running_loop().sock_connect(connecting, str(self._sockets / _SOCKET))
+            below = await asyncio.open_unix_connection(sock=connecting.dup())
+        peer = f"unix:{own}"
         self._clients[peer] = (address, asyncio.current_task())
         try:
             await sasl.join((reader, writer), below)

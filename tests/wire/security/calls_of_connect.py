@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import grpc
+import psutil
 import pytest
 import trustme
 
@@ -74,6 +75,8 @@ async def main(uri: str) -> None:
     server, port = ConnectServer(logins, drivers), free_port()
     await below.start()
     await server.start("127.0.0.1", port, None, LARGEST)
+    tcp = [each for each in psutil.Process().net_connections("tcp") if each.status == psutil.CONN_LISTEN]
+    assert {each.laddr.port for each in tcp} == {port, drivers.driver.connect}, tcp  # nothing goes around the listener
     answer = await call(port, "Config", b"\x00message", ALICE, ("x-other", "1"))
     assert f"('authorization', 'Bearer {SECRET}')" in answer, answer
     assert "('x-other', '1')" in answer, answer
@@ -103,6 +106,7 @@ async def main(uri: str) -> None:
     with pytest.raises(SessionError, match=f"^cannot listen on 127.0.0.1:{port}: "):
         await ConnectServer(logins, drivers).start("127.0.0.1", port, None, LARGEST)
     await server.stop()
+    assert not server._sockets.exists()
     await check_tls(ConnectServer(logins, drivers))
     await drivers.stop()
     await below.stop(0)
