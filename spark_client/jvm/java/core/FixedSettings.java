@@ -50,7 +50,8 @@ final class FixedSettings extends AbstractFunction1 {
     }
   }
 
-  private static void set(ConfigEntry entry, Class owner, String field, Object value) throws ReflectiveOperationException {
+  private static void set(ConfigEntry entry, Class owner, String field, Object value)
+      throws ReflectiveOperationException {
     Field found = owner.getDeclaredField(field);
     found.setAccessible(true);
     found.set(entry, value);

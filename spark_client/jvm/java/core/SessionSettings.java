@@ -42,7 +42,8 @@ final class SessionSettings extends HashMap {
         Field map = Class.forName("java.util.Collections$SynchronizedMap").getDeclaredField("m");
         map.setAccessible(true);
         Map current = (Map) map.get(settings);
-        if (!(current instanceof SessionSettings)) map.set(settings, new SessionSettings(session.sparkContext(), current));
+        if (current instanceof SessionSettings) return;
+        map.set(settings, new SessionSettings(session.sparkContext(), current));
       } catch (ReflectiveOperationException failure) {
         Platform.throwException(failure);
       }
@@ -54,13 +55,12 @@ final class SessionSettings extends HashMap {
     return super.put(name, value);
   }
 
-  /** The server's own values are allowed: each new session has them. */
+  /** The server's own values are allowed: new sessions have them, those of JDBC also those of Hadoop and of Java. */
   private void check(String name, String value) {
     if (value.equals(context.conf().get(name, null))) return;
     if (value.contains(VARIABLE)) RestrictedDriver.reject("a variable in the setting " + name);
-    if (!isAllowed(name.toLowerCase(Locale.ROOT)) && !value.equals(context.hadoopConfiguration().get(name))) {
-      RestrictedDriver.reject("the setting " + name);
-    }
+    if (value.equals(context.hadoopConfiguration().get(name)) || value.equals(System.getProperty(name))) return;
+    if (!isAllowed(name.toLowerCase(Locale.ROOT))) RestrictedDriver.reject("the setting " + name);
   }
 
   private static boolean isAllowed(String name) {
