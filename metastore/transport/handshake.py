@@ -61,7 +61,9 @@ class Handshake:
 
     @property
     def user(self) -> str | None:
-        """The authenticated user of the connection; None for HTTP, where each request has its own."""
+        """The authenticated user of the connection; for HTTP, of the last request."""
+        if self.requests:
+            return self.requests.user
         return self.identity.user if self.identity else None
 
     @property

@@ -89,6 +89,7 @@ class Requests:
         self.encrypted = encrypted
         self._send = send
         self.peer = peer
+        self.user: str | None = None  # the user of the request that was authenticated last
         self._request: Request | None = None
         self._is_ended = False
 
@@ -121,6 +122,11 @@ class Requests:
 
         Returns None if the listener requires no authentication and the client names no user.
         """
+        identity = self._identified()
+        self.user = identity.user if identity and identity.method else None
+        return identity
+
+    def _identified(self) -> Identity | None:
         request, listener = self._request, self._listener
         if request is None:
             return None
