@@ -29,7 +29,7 @@ class AuditLog(Protocol):
 
     def write(self, note: AuditNote) -> None: ...
 
-    def write_later(self, note: AuditNote) -> None: ...
+    def write_later(self, note: AuditNote, *, discard: bool = False) -> None: ...
 
 
 def audited(log: AuditLog, method: Method, function: Callable[[Arguments], Any]) -> Callable[[Arguments], Any]:
@@ -45,12 +45,14 @@ def audited(log: AuditLog, method: Method, function: Callable[[Arguments], Any])
             if current.note and not current.note.is_written:
                 log.write(current.note)
         except MetastoreError as error:
-            if error.is_denial:
+            is_missing = isinstance(error, NotFoundError)
+            if error.is_denial or is_missing:
                 note = current.note or _note(current, method, arguments)
                 note.outcome, note.detail = "refused", {"error": str(error)}
-                # The call about a hidden object must not take longer than one about a missing object.
-                write = log.write_later if isinstance(error, NotFoundError) else log.write
-                write(note)
+                if is_missing:  # a call about a hidden object must take as long as one about a missing object
+                    log.write_later(note, discard=not error.is_denial)
+                else:
+                    log.write(note)
             raise
         finally:
             current.note = None

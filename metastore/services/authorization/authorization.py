@@ -24,11 +24,12 @@ from metastore.encoding.binary import STOP, EncodedStruct, encode_fields
 from metastore.encoding.hidden_columns import table_without_columns
 from metastore.encoding.redaction import may_hold_secrets, redact
 from metastore.errors import HiddenError
-from metastore.services.authorization.grants_cache import GrantsCache, unsettled
+from metastore.services.authorization.grants_cache import CachedGrants, Decision, GrantsCache, unsettled
 from metastore.services.authorization.held import HeldChecks, Renewable
 from metastore.services.authorization.permission import Permission
 from metastore.services.rules.lookup import database_names, get_database, ids_within, missing_table
 from metastore.storage.queries.visibility import Scope
+from metastore.storage.repositories.access import ReadTable
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Table
@@ -144,20 +145,23 @@ class Authorization:
         for _ in range(_ATTEMPTS):
             read = work.access.read_table(name)
             if read is None:
-                work.access.granted(None, cached.grants)  # as many statements as for a hidden table
+                self._decide(work, cached, None)
                 raise missing_table(name)
             if read.version == cached.grants.version or cached.grants.is_admin:
-                decision = cached.known_decision(read.securable)
-                if decision is None:
-                    granted = work.access.granted(read.securable.table_id, cached.grants)
-                    decision = cached.decide(read.securable, granted)
-                if not decision.is_visible:
+                decision = cached.known_decision(read.securable) or self._decide(work, cached, read)
+                if not decision or not decision.is_visible:
                     raise HiddenError(str(missing_table(name)))
                 encoded = work.access.encoded(read)
                 encoded = encoded if decision.is_owned else without_secrets(encoded)
                 return encoded if decision.columns is None else table_without_columns(encoded, decision.columns)
             cached = self._cache.reloaded(work)
         raise unsettled()
+
+    @staticmethod
+    def _decide(work: UnitOfWork, cached: CachedGrants, read: ReadTable | None) -> Decision | None:
+        """Decides about a table. For a missing one (None), decides about any other, which takes as long."""
+        table, granted = work.access.granted(read, cached.grants)
+        return cached.decide(table.securable, granted) if table else None
 
     def read_table_with_rights(self, name: TableName) -> ReadWithRights:
         """Reads a table, with the caller's grants and the caller's rights on the table, in one statement. Raises

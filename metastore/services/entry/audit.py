@@ -46,12 +46,18 @@ class AuditService:
         with self._store.transaction(audited=False) as work:
             work.audit.write(_storable(note))
 
-    def write_later(self, note: AuditNote) -> None:
-        """Keeps a line until `write_waiting`, which a timer calls. Drops it if too many lines wait."""
+    def write_later(self, note: AuditNote, *, discard: bool = False) -> None:
+        """Keeps a line until `write_waiting`, which a timer calls. Drops it if too many lines wait.
+
+        `discard`: does the same work, and keeps no line.
+        """
+        line = _storable(note)
+        if discard:
+            return
         if len(self._waiting) >= _MAX_WAITING:
             self._dropped += 1
             return
-        self._waiting.append(_storable(note))
+        self._waiting.append(line)
 
     def login_failed(self, user: str | None, peer: str, reason: str) -> None:
         """Keeps the line of a failed login: a thread must not wait for the database on behalf of an unauthenticated

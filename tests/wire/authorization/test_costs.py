@@ -15,9 +15,10 @@ import pytest
 
 from metastore.app import Application, make_application
 from metastore.context import Caller, caller
-from metastore.errors import MetastoreError
+from metastore.errors import MetastoreError, NotFoundError
 from metastore.handlers.registry import served
-from metastore.services.entry import tables
+from metastore.services.authorization.grants_cache import CachedGrants
+from metastore.services.entry import audit, tables
 from metastore.settings import Settings
 from metastore.storage.mapping.layout import decoded_with_id
 from tests.fixtures.application import called, counted
@@ -104,6 +105,28 @@ def test_hidden_and_missing_objects_cost_the_same(application: Application, name
             cost(application, "stranger", name, *arguments_of(method, names)) for names in (MISSING, HIDDEN)
         )
         assert hidden == missing
+
+
+def test_a_missing_table_is_decided_about_and_noted_like_a_hidden_one(
+    application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The decision is about another table, and the note is discarded."""
+    steps = list[str]()
+
+    def recorded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def answered(*arguments: Any) -> Any:
+            steps.append(name)
+            return function(*arguments)
+
+        return answered
+
+    monkeypatch.setattr(CachedGrants, "decide", recorded("decide", CachedGrants.decide))
+    monkeypatch.setattr(audit, "_storable", recorded("note", audit._storable))
+    for names in (MISSING, HIDDEN):
+        with pytest.raises(NotFoundError):
+            Client(application, "stranger").get_table(names.database, names.table)
+        assert steps == ["decide", "note"]
+        steps.clear()
 
 
 @pytest.mark.parametrize(
