@@ -321,6 +321,22 @@ def test_variables_in_settings_and_properties_are_not_replaced(any_gateway: Gate
 
 
 @pytest.mark.timeout(900)
+def test_a_view_brings_no_catalog(any_gateway: Gateway) -> None:
+    any_gateway.beeline("bob", password_of("bob"), "CREATE VIEW bob.one AS SELECT 1 AS id")
+    bob = Credentials(user="bob", password=password_of("bob"))
+    with connect(f"thrift://localhost:{any_gateway.metastore.port}", credentials=bob) as client:
+        view = client.methods.get_table("bob", "one")
+        view.tableName, view.viewOriginalText, view.viewExpandedText = "other", *["SELECT * FROM other.a.b"] * 2
+        catalog = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
+        view.parameters["view.sqlConfig.spark.sql.catalog.other"] = catalog
+        client.methods.create_table(view)
+    answer = any_gateway.beeline("bob", password_of("bob"), "SELECT * FROM bob.other")
+    if any_gateway.spark != "3.5":  # where rules run only after names are resolved: a driver is missing
+        assert REJECTED in answer, answer
+    assert "> 1\n" in any_gateway.beeline("bob", password_of("bob"), "SELECT id FROM bob.one")
+
+
+@pytest.mark.timeout(900)
 def test_everything_listens_on_loopback(any_gateway: Gateway) -> None:
     processes = psutil.Process(any_gateway.process.pid).children(recursive=True)
     assert len([process for process in processes if process.name() == "java"]) == 2

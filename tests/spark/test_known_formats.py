@@ -119,6 +119,17 @@ def test_settings_that_reach_further_are_rejected_when_they_are_set(
         called(spark, "SessionSettings", "protect", session)
 
 
+def test_a_view_stores_no_catalog(spark: Session) -> None:
+    session: Any = spark._jsparkSession.newSession()
+    called(spark, "SessionSettings", "checkView", session)
+    spark.conf.set("spark.sql.catalog.other", "a.B")  # of the thread, as the settings of a view while it is analyzed
+    try:
+        with pytest.raises(Py4JJavaError, match=r"setting spark.sql.catalog.other is not available"):
+            called(spark, "SessionSettings", "checkView", session)
+    finally:
+        spark.conf.unset("spark.sql.catalog.other")
+
+
 @pytest.mark.parametrize(
     "name",
     ["spark.sql.shuffle.partitions", "hive.exec.dynamic.partition.mode", "parquet.block.size", "write.mode", "x"],

@@ -27,6 +27,7 @@ import org.apache.spark.sql.catalyst.plans.logical.V2CreateTablePlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.execution.QueryExecutionException;
 import org.apache.spark.sql.execution.command.CreateTableLikeCommand;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -84,6 +85,7 @@ public final class RestrictedDriver extends Rule {
   public TreeNode apply(TreeNode plan) {
     if (isOn) {
       SessionSettings.protect(session);
+      SessionSettings.checkView(session);
       check((LogicalPlan) plan);
     }
     return plan;
@@ -137,7 +139,7 @@ public final class RestrictedDriver extends Rule {
     if (STREAMS.contains(name)) reject("a stream");
     if (plan instanceof UnresolvedRelation) check((UnresolvedRelation) plan);
     if (plan instanceof LogicalRelation) check((LogicalRelation) plan);
-    if (plan instanceof DataSourceV2Relation && ((DataSourceV2Relation) plan).catalog().isEmpty()) rejectFiles();
+    if (plan instanceof DataSourceV2Relation) check(((DataSourceV2Relation) plan).catalog());
     if (plan instanceof V2CreateTablePlan && NEW_TABLES.contains(name)) checkColumns((V2CreateTablePlan) plan);
     if (plan instanceof InsertIntoHadoopFsRelationCommand) check((InsertIntoHadoopFsRelationCommand) plan);
     if (plan instanceof UnresolvedTableValuedFunction) {
@@ -165,6 +167,12 @@ public final class RestrictedDriver extends Rule {
     List parts = Scala.list(relation.multipartIdentifier());
     String name = (String) parts.get(parts.size() - 1);
     if (parts.size() == 2 && (name.contains("/") || name.contains(":"))) rejectFiles();
+  }
+
+  private void check(Option catalog) {
+    if (catalog.isEmpty()) rejectFiles();
+    String name = ((CatalogPlugin) catalog.get()).name();
+    if (!SessionSettings.isCatalogOfServer(session, name)) reject("the catalog " + name);
   }
 
   private void check(InsertIntoHadoopFsRelationCommand insert) {

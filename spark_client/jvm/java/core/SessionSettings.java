@@ -9,6 +9,8 @@ import java.util.Map;
 
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.unsafe.Platform;
 
 /**
@@ -26,6 +28,7 @@ final class SessionSettings extends HashMap {
       "spark.sql.sources.commitprotocol", "spark.sql.sources.outputcommitter", "spark.sql.parquet.output.committer",
       "spark.sql.streaming.checkpoint");
   private static final String VARIABLE = "${";
+  private static final String CATALOG = "spark.sql.catalog.";
 
   private final SparkContext context;
 
@@ -48,6 +51,27 @@ final class SessionSettings extends HashMap {
         Platform.throwException(failure);
       }
     }
+  }
+
+  /**
+   * Rejects catalogs in the settings of a view, with which Spark analyzes the text of the view. Any client of the
+   * metastore can store them, and a catalog can read any files. Forgets those that Spark has loaded.
+   */
+  static void checkView(SparkSession session) {
+    SQLConf active = SQLConf$.MODULE$.get();
+    if (active == session.sessionState().conf()) return;
+    for (Object entry : Scala.map(active.getAllConfs()).entrySet()) {
+      String name = (String) ((Map.Entry) entry).getKey();
+      String known = session.sparkContext().conf().get(name, null);
+      if (!name.startsWith(CATALOG) || ((Map.Entry) entry).getValue().equals(known)) continue;
+      session.sessionState().catalogManager().reset();
+      RestrictedDriver.reject("the setting " + name);
+    }
+  }
+
+  /** Whether the server has configured a catalog. */
+  static boolean isCatalogOfServer(SparkSession session, String name) {
+    return name.equals("spark_catalog") || session.sparkContext().conf().contains(CATALOG + name);
   }
 
   public Object put(Object name, Object value) {
