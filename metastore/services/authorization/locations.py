@@ -148,11 +148,11 @@ def check_restored(work: UnitOfWork, grants: CallerGrants, roots: Roots, stored:
     Raises PermissionDeniedError if another object is there by now, and the caller may not register the location.
     """
     table: Table = stored.encoded.decode()
-    if grants.is_admin or ANY_LOCATION in grants.locations or owns_data(table):
+    if grants.is_admin or owns_data(table):
         return
-    granted = roots.canonical(grants.locations).values()
     texts = paths.absolute([*filter(None, [table.sd.location]), *work.partitions.locations(stored.ref)])
-    left = [location for location in roots.canonical(texts).values() if not _is_in(location, granted)]
+    locations = set(roots.canonical(texts).values())
+    left = locations - _granted(work, grants, roots, locations)
     if used := work.locations.others(left, stored.ref.id, None):
         raise denial(Right.LOCATION, min(used), "another object is there by now")
 

@@ -108,6 +108,8 @@ class DatabaseService(ChangingService):
                 restore_secrets(new.parameters, old.parameters)
                 completed = self._completed(work, name.catalog, new)
                 work.databases.update(stored.id, completed)
+                if (completed.ownerName, completed.ownerType) != (old.ownerName, old.ownerType):
+                    work.change_privileges()
                 work.record(events.alter_database(database_text(old), database_text(completed)))
 
     def drop(self, name: DatabaseName, *, delete_data: bool, cascade: bool, if_exists: bool = False) -> None:

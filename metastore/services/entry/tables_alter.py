@@ -153,6 +153,8 @@ class TableAlterService(ChangingService):
         _follow(work, stored.ref, old, new, move, cascade=cascade)
         if renamed:
             work.partitions_write.announce()
+        if (new.owner, new.ownerType) != (old.owner, old.ownerType):
+            work.change_privileges()
         follow_rename(work, old, new)
         texts = table_text(stored.encoded.decode()), table_text(new)
         work.record(table_events.alter_table(*texts, truncated=truncates(context)))

@@ -18,6 +18,7 @@ from metastore.errors import (
     AlreadyExistsError,
     InvalidObjectError,
     InvalidOperationError,
+    LockNotFoundError,
     NotFoundError,
     PermissionDeniedError,
 )
@@ -29,7 +30,16 @@ from tests.wire.authorization.granting import ROLE, USER, bag, grant, on_databas
 from tests.wire.authorization.test_costs import Client
 from tests.wire.builders import descriptor, partition, table, unique
 from tests.wire.writing import begin
-from thrift_idl.gen.hive_metastore.ttypes import Database, EnvironmentContext, Role
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Database,
+    EnvironmentContext,
+    HeartbeatRequest,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockType,
+    Role,
+)
 
 HERE = "another table is there"
 
@@ -207,3 +217,23 @@ def test_a_grantor_without_a_kind_is_a_user(application: Application, shared: st
     root.grant_privileges(first)
     with pytest.raises(AlreadyExistsError):
         root.grant_privileges(second)
+
+
+def test_a_lock_is_not_renewed_after_its_user_has_lost_the_ownership(application: Application) -> None:
+    root, alice, database = Client(application, ADMIN), Client(application, "alice"), unique()
+    root.create_database(Database(name=database, ownerName="alice"))
+    alice.create_table(table(database, "t"))
+    objects = ((LockLevel.DB, database), (LockLevel.TABLE, database, "t"))
+    components = [LockComponent(LockType.EXCLUSIVE, *each) for each in objects]
+    locks = [alice.lock(LockRequest([one], 0, "alice", "host")).lockid for one in components]
+    for lock in locks:
+        alice.heartbeat(HeartbeatRequest(lock))
+    root.alter_database(database, Database(name=database, ownerName="bob"))
+    with pytest.raises(LockNotFoundError, match="its user has lost a right"):
+        alice.heartbeat(HeartbeatRequest(locks[0]))
+    alice.heartbeat(HeartbeatRequest(locks[1]))
+    given = decoded(root.get_table(database, "t"))
+    given.owner = "bob"
+    root.alter_table(database, "t", given)
+    with pytest.raises(LockNotFoundError, match="its user has lost a right"):
+        alice.heartbeat(HeartbeatRequest(locks[1]))

@@ -373,6 +373,9 @@ def test_a_restored_table_does_not_return_to_files_of_another(client_of: Clients
     root.create_table(table(shared, "in_day", sd=descriptor(f"{day}/kept")))
     assert "another object is there by now" in told(lambda: alice.undrop(UndropRequest(shared, "kept")))
     grant(root, everywhere(f"file:{tmp_path}"), "LOCATION", "alice")
+    grant(root, everywhere(f"{shared}.secret"), "DENY SELECT", "alice")
+    assert "another object is there by now" in told(lambda: alice.undrop(UndropRequest(shared, "taken")))
+    revoke(root, everywhere(f"{shared}.secret"), "DENY SELECT", "alice")
     for name in ("kept", "taken"):
         alice.undrop(UndropRequest(shared, name))
     alice.drop_table(shared, "kept", True)
