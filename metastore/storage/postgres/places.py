@@ -1,8 +1,9 @@
-"""Places for calls that use a resource at the same time. One user cannot take all of them."""
+"""Places for calls that use a resource at the same time. One authenticated user cannot take all of them."""
 
 from __future__ import annotations
 
 import threading
+import time
 from queue import SimpleQueue
 from typing import Final
 from weakref import WeakValueDictionary
@@ -21,7 +22,11 @@ class Share(SimpleQueue[None]):
 
 
 class Places:
-    """A counting semaphore with a share for each user. Timers, which have no caller, may take all places."""
+    """A counting semaphore with a share for each authenticated user.
+
+    Timers, which have no caller, may take all places. So may users who are not authenticated: without authentication,
+    all clients often have one name, and anybody can have several.
+    """
 
     def __init__(self, count: int) -> None:
         self._free = Share(count)
@@ -37,11 +42,12 @@ class Places:
     def take(self, timeout: float) -> Share | None:
         """Takes a place. Returns what `give_back` needs. Raises queue.Empty after `timeout` seconds."""
         current = caller.get()
-        share = self._share(current.user) if current else None
+        share = self._share(current.user) if current and current.authentication else None
+        ends_at = time.monotonic() + timeout
         if share is not None:  # first: a user's further calls must not hold a place while they wait
             share.get(timeout=timeout)
         try:
-            self._free.get(timeout=timeout)
+            self._free.get(timeout=max(0, ends_at - time.monotonic()))
         except BaseException:
             if share is not None:
                 share.put(None)

@@ -1,5 +1,5 @@
-"""The connection pool: first come, first served; one user cannot take all connections; some are reserved for reads;
-waiting is bounded."""
+"""The connection pool: first come, first served; one authenticated user cannot take all connections; some are reserved
+for reads; waiting is bounded."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class _OutOfConnectionsError(psycopg2.OperationalError):  # type: ignore[misc] #
 class ConnectionPool:
     """Hands out at most `size` connections of an engine, and at most three quarters of them (at least one) to writers.
 
-    One user gets three quarters of each: statements can run for minutes, and other users must not wait for them.
+    One authenticated user gets three quarters of each: statements can run for minutes, and others must not wait for
+    them.
 
     Idle connections are kept here and are not returned to the engine's own pool until they are `LIFE` old: checking one
     out of that pool takes longer than many queries.
