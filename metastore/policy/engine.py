@@ -55,7 +55,7 @@ class PolicyEngine:
         self._url, self._cache_seconds, self._timeout = url, cache_seconds, timeout
         self.clock = clock
         self._cache = DecisionCache()
-        self._paused_until = float("-inf")
+        self._paused_until = self._answered_at = float("-inf")
 
     def rights(self, user: str | None, groups: Iterable[str], resources: Collection[Resource]) -> list[frozenset[str]]:
         """Returns the rights on each resource. Raises UnavailableError if the engine does not give a valid answer."""
@@ -78,16 +78,20 @@ class PolicyEngine:
         return self._cache.known((user, groups), resources, self.clock())
 
     def _ask(self, identity: Identity, resources: Sequence[Resource]) -> list[frozenset[str]]:
-        if self.clock() < self._paused_until:
+        asked_at = self.clock()
+        if asked_at < self._paused_until:
             raise UnavailableError("The policy engine does not answer (METASTORE_OPA_URL); try again")
         user, groups = identity
         document = {"identity": {"user": user, "groups": sorted(groups)}, "resources": list(map(_described, resources))}
         try:
             answer = self._post({"input": document})
+            self._answered_at = self.clock()
             return _parsed(answer, len(resources))
         except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
-            # An answer that is not valid may concern this caller only: it must not stop the calls of others.
-            if isinstance(error, OSError) and not isinstance(error, urllib.error.HTTPError):
+            # An answer that is not valid may concern this caller only, and so may a slow one while the engine answers
+            # others: it must not stop their calls.
+            unanswered = isinstance(error, OSError) and not isinstance(error, urllib.error.HTTPError)
+            if unanswered and self._answered_at < asked_at:
                 self._paused_until = self.clock() + _PAUSE
             log.error("the policy engine %s does not answer, so calls are rejected: %s", self._url, error)
             raise UnavailableError(f"The policy engine does not answer (METASTORE_OPA_URL): {error}") from error

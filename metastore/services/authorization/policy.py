@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Final
 
-from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.names import MAX_OBJECT_NAME, DatabaseName, TableName
 from metastore.domain.permissions import RequiredPrivilege, Requirement
 from metastore.domain.privileges import (
     OWNER_RIGHTS,
@@ -159,7 +159,10 @@ class PolicyAuthorization(Authorization):
         """Returns the rights on each resource. Raises _UndecidedError for those that are not known yet."""
         wanted, answers = list(resources), _answers.get()
         known = self._engine.known(grants.user, grants.groups, wanted)
-        held = [answers.get(each, decided) for each, decided in zip(wanted, known, strict=True)]
+        held = [
+            answers.get(each, decided) if _may_exist(each) else frozenset[str]()
+            for each, decided in zip(wanted, known, strict=True)
+        ]
         if None in held:
             raise _UndecidedError(grants, [each for each, decided in zip(wanted, held, strict=True) if decided is None])
         return [decided for decided in held if decided is not None]
@@ -173,6 +176,11 @@ def _resource(name: TableName | DatabaseName, securable: Securable | None) -> Re
     exists = securable is not None and securable.table_id is not None
     owner = (securable.owner, securable.owner_kind) if securable is not None and exists else (None, None)
     return Resource(name.catalog, name.database, name.name, *owner)
+
+
+def _may_exist(resource: Resource) -> bool:
+    """Returns whether an object can have such a name. Others would fill the cache and the requests with their names."""
+    return max(len(name or "") for name in resource[:3]) <= MAX_OBJECT_NAME
 
 
 def _resource_above(name: CatalogName | WholeMetastore) -> Resource:

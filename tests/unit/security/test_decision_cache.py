@@ -1,13 +1,17 @@
-"""Decisions of a policy engine are remembered within a limit of bytes."""
+"""Decisions of a policy engine are remembered within a limit of bytes. A slow one does not stop the others."""
 
 from __future__ import annotations
 
 import tracemalloc
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metastore.errors import UnavailableError
 from metastore.policy.decisions import DecisionCache, Identity, Resource
+from metastore.policy.engine import PolicyEngine
 
 SELECT, NOTHING = frozenset(["SELECT"]), frozenset[str]()
 BOB: Identity = ("bob", frozenset(["analysts"]))
@@ -67,3 +71,18 @@ def test_the_last_decision_is_remembered(steps: list[tuple[str, int, bool]]) -> 
             assert cache.known((other, frozenset()), [known], 0.0)[0] in (held, None)
     if steps:
         assert cache.known((user, frozenset()), [resource], 0.0) == [model[user, resource]]
+
+
+def test_a_slow_question_of_one_user_does_not_reject_the_calls_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, sales = PolicyEngine("http://opa", cache_seconds=5, timeout=60), [Resource("hive", "sales")]
+
+    def answer(document: Any) -> Any:
+        if document["input"]["identity"]["user"] == "mallory":
+            assert engine.rights("bob", [], sales) == [SELECT]
+            raise TimeoutError
+        return {"result": [["SELECT"]]}
+
+    monkeypatch.setattr(engine, "_post", answer)
+    with pytest.raises(UnavailableError):
+        engine.rights("mallory", [], sales)
+    assert engine.rights("alice", [], sales) == [SELECT]

@@ -195,6 +195,19 @@ def test_decisions_are_cached_and_requested_in_batches(application: Application,
     assert len([text for text in statements if "EXECUTE read_table" in text]) == 3
 
 
+def test_the_engine_is_not_asked_about_names_that_no_object_can_have(application: Application, policy: Policy) -> None:
+    bob, long = Client(application, "bob", ["analysts"]), "x" * 129
+    for call, arguments in (
+        (bob.get_table, ["sales", long]),
+        (bob.get_fields, [long, "t"]),
+        (bob.get_database, [f"@{long}#d"]),
+    ):
+        with pytest.raises(NotFoundError):
+            call(*arguments)
+    assert bob.get_table_objects_by_name("sales", [long, "public_orders"])
+    assert long not in json.dumps(policy.asked)
+
+
 def test_no_connection_waits_for_the_engine(application: Application, policy: Policy) -> None:
     bob, alice = Client(application, "bob", ["analysts"]), Client(application, "alice")
     used: list[int] = []
