@@ -236,6 +236,11 @@ class CallSession:
         self._dispatcher = dispatcher
         self._caller = caller
 
+    @property
+    def user(self) -> str | None:
+        """The authenticated user, or the user for whom it acts; None: not authenticated."""
+        return self._caller.user if self._caller.authentication else None
+
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
         """Reads one message and writes its reply, as `Dispatcher.handle`."""
         self._dispatcher.handle(iprot, oprot, self._caller, refusal)

@@ -14,6 +14,7 @@ from metastore.transport.buffers import MessageReader
 from metastore.transport.http import ConnectionRejectedError, Requests
 from metastore.transport.listener import Listener
 from metastore.transport.sasl import SaslExchange, SaslStream
+from metastore.transport.session import Session
 from metastore.transport.state import State
 from metastore.transport.streams import Stream
 from metastore.transport.tls import FIRST_BYTE, REFUSED, TlsStream
@@ -31,6 +32,7 @@ class Handshake:
         identity: the authenticated user, or None.
         refusal: error text for each call of this client, or None if its calls are executed. Set when Thrift begins.
         requests: the HTTP requests; None if the client does not speak HTTP.
+        session: the session, once the wire format is known.
         tls_pending: whether TLS has begun and is not established: `continue_tls` must be called.
         finished: whether the first Thrift message has begun.
     """
@@ -42,6 +44,7 @@ class Handshake:
         self.identity: Identity | None = None
         self.refusal: str | None = None
         self.requests: Requests | None = None
+        self.session: Session | None = None
         self.tls_pending = False
         self.finished = False
         self._reader = reader
@@ -61,10 +64,10 @@ class Handshake:
 
     @property
     def user(self) -> str | None:
-        """The authenticated user of the connection; for HTTP, of the last request."""
-        if self.requests:
-            return self.requests.user
-        return self.identity.user if self.identity else None
+        """The user for whom calls count: the authenticated one or the one for whom it acts; for HTTP, of the last
+        request.
+        """
+        return self.session.user if self.session else None
 
     @property
     def encrypted(self) -> bool:

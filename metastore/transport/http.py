@@ -89,7 +89,6 @@ class Requests:
         self.encrypted = encrypted
         self._send = send
         self.peer = peer
-        self.user: str | None = None  # the user of the request that was authenticated last
         self._request: Request | None = None
         self._is_ended = False
 
@@ -122,11 +121,6 @@ class Requests:
 
         Returns None if the listener requires no authentication and the client names no user.
         """
-        identity = self._identified()
-        self.user = identity.user if identity and identity.method else None
-        return identity
-
-    def _identified(self) -> Identity | None:
         request, listener = self._request, self._listener
         if request is None:
             return None
@@ -157,6 +151,7 @@ class HttpSession:
     def __init__(self, requests: Requests, open_session: SessionFactory) -> None:
         self._requests = requests
         self._open_session = open_session
+        self.user: str | None = None  # the user of the last request
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
         """Handles one request (`Session.handle`). Raises ConnectionRejectedError if authentication fails."""
@@ -166,6 +161,7 @@ class HttpSession:
         try:
             session.handle(iprot, oprot, refusal)
         finally:
+            self.user = session.user
             session.close()
         requests.end()
 

@@ -14,6 +14,10 @@ from metastore.transport.listener import Authenticator
 class Session(Protocol):
     """The service as seen by one connection. Used by one thread at a time, not always by the same thread."""
 
+    @property
+    def user(self) -> str | None:
+        """The authenticated user, or the user for whom it acts; None: not authenticated. May change with each call."""
+
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
         """Reads one message from `iprot` and writes one reply to `oprot` (none for a oneway method).
 

@@ -74,4 +74,5 @@ def open_wire_session(
     else:
         session = open_session(peer, handshake.identity, wire_format.name, encrypted=handshake.encrypted)
         arrived = reader.frame_arrived
+    handshake.session = session
     return WireSession(wire_format, arrived, session, writer, iprot, oprot)

@@ -26,10 +26,12 @@ def test_groups_change_during_a_connection_also_for_the_user_of_a_proxy(monkeypa
     monkeypatch.setattr(dispatch, "_GROUPS_INTERVAL", -1.0)
     groups = {"trino": ["engines"], "carol": ["analysts"]}
     recorder: Any = Recorder()
-    caller = Caller("peer", "trino")
+    caller = Caller("peer", "trino", authentication="password")
     session = KnownSession(recorder, caller, lambda user: list(groups[user]))
     session.handle(None, None)  # type: ignore[arg-type]
+    assert session.user == "trino"
     caller.user, caller.groups = "carol", ["analysts"]
+    assert session.user == "carol"  # her calls are counted as hers
     groups["carol"] = ["contractors"]
     session.handle(None, None)  # type: ignore[arg-type]
     assert recorder.calls == [(["engines"], None), (["contractors"], None)]
@@ -43,4 +45,5 @@ def test_a_user_whom_the_source_of_groups_rejects_makes_no_calls() -> None:
     session = KnownSession(recorder, Caller("peer", "ALICE"), groups_of)
     for _ in range(2):
         session.handle(None, None)  # type: ignore[arg-type]
+    assert session.user is None  # not authenticated
     assert recorder.calls == [([], "User ALICE is alice in LDAP")] * 2

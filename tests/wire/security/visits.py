@@ -171,6 +171,10 @@ class _Watched:
     def __init__(self, visit: Visit, session: Session, identity: Identity | None) -> None:
         self._visit, self._session, self._identity = visit, session, identity
 
+    @property
+    def user(self) -> str | None:
+        return self._session.user
+
     def handle(self, iprot: Any, oprot: Any, refusal: str | None = None) -> None:
         self._visit.served += refusal is None
         self._visit.worked += refusal is None and self._identity is None

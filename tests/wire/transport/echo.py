@@ -29,6 +29,8 @@ from thrift_idl.gen.hive_metastore.ThriftHiveMetastore import add_partitions_req
 
 
 class EchoSession:
+    user = None
+
     def __init__(self, peer: str, *_: object, **__: object) -> None:
         self.peer = peer
         self.calls = 0

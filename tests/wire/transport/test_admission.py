@@ -14,8 +14,7 @@ import pytest
 from metastore.identity import JWT, PASSWORD, Identity
 from metastore.transport.admission import Admission
 from metastore.transport.buffers import MessageReader
-from metastore.transport.handshake import Handshake
-from metastore.transport.http import Requests
+from metastore.transport.http import HttpSession, Requests
 from metastore.transport.listener import Listener
 from metastore.transport.memory import DecodingMemory, Memory, OverBudgetError, decoding_memory
 from metastore.transport.options import TransportOptions
@@ -131,21 +130,30 @@ def test_one_user_cannot_take_all_calls_of_the_worker_or_of_an_address() -> None
     assert worker.begins(calls[-1])
 
 
-def test_each_request_over_http_counts_for_its_own_user() -> None:
+def test_each_request_over_http_counts_for_the_user_of_its_session() -> None:
     authenticator = SimpleNamespace(bearer=lambda token, encrypted: Identity(token, JWT) if encrypted else None)
     listener = Listener(authentication=frozenset({JWT}), authenticator=cast(Any, authenticator))
     requests = Requests(listener, None, "host:1", lambda _: True, encrypted=True)
-    client, accepted = socket.socketpair()
-    with client, accepted:
-        handshake = Handshake(accepted, of_bytes(0, Memory(2**40)), listener, "host:1")
-        handshake.requests = requests
-        for user in ("alice", "mallory"):
-            head = "POST /metastore HTTP/1.1\r\nContent-Type: application/x-thrift\r\nContent-Length: 1\r\n"
-            head += f"Authorization: Bearer {user}\r\n\r\n"
-            assert requests.head_arrived(cast(Any, SimpleNamespace(peek=lambda _, head=head: head.encode())))
-            requests.identity()
-            assert handshake.user == user
-            requests.end()
+    session = HttpSession(requests, lambda _, identity=None, *rest, **more: cast(Any, Session(identity.user)))
+    for user in ("alice", "mallory"):
+        head = "POST /metastore HTTP/1.1\r\nContent-Type: application/x-thrift\r\nContent-Length: 1\r\n"
+        head += f"Authorization: Bearer {user}\r\n\r\n"
+        assert requests.head_arrived(cast(Any, SimpleNamespace(peek=lambda _, head=head: head.encode())))
+        session.handle(cast(Any, None), cast(Any, None))
+        assert session.user == user
+
+
+@dataclass
+class Session:
+    """A session that does nothing."""
+
+    user: str
+
+    def handle(self, *_: object) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
 
 
 def test_two_calls_whose_replies_are_known_to_be_large_run_at_a_time() -> None:

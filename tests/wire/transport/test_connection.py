@@ -93,6 +93,10 @@ def test_the_time_in_the_queue_begins_anew_after_a_login() -> None:
         data = call("echo")
         client.sendall(struct.pack("!I", len(data)) + data)
         assert connection.resume() is State.QUEUED
+        session: Any = connection.handshake.session
+        assert session is not None
+        session.user = "carol"  # the session acts for her
+        assert connection.handshake.user == "carol"
 
 
 @pytest.mark.parametrize("authenticator", [None, Accepting()], ids=["plain", "SASL"])
