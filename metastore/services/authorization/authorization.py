@@ -91,15 +91,18 @@ class Authorization:
         """Returns the user whose transactions the caller may end; None: all users."""
         return _holder(self.grants())
 
-    def renewable(self, transactions: Sequence[int]) -> tuple[str | None, set[int]]:
-        """Returns the user whose transactions the caller may renew (None: all users), and those of them that need a
-        right that the caller has lost.
+    def renewable(self, first: int, last: int) -> tuple[str | None, set[int]]:
+        """Returns the user whose transactions in this range of ids the caller may renew (None: all users), and those of
+        them that need a right that the caller has lost.
         """
 
         def decided(work: UnitOfWork) -> tuple[str | None, set[int]]:
             grants = self.current(work)
+            holder = _holder(grants)
+            if holder is None:
+                return None, set()
             checks = HeldChecks(work, grants, partial(self.find, work, grants), self._renewable(work))
-            return _holder(grants), checks.lost_transactions(transactions)
+            return holder, checks.lost_transactions(work.held.open_transactions(first, last, holder))
 
         return self._read(decided)
 

@@ -128,7 +128,7 @@ class TransactionService(LeasingService):
         """
         if first is None or last is None or last - first >= _RANGE:
             raise InvalidInputError(f"A range of transactions needs a first and a last id, and at most {_RANGE} ids")
-        holder, lost = self._rights.renewable(range(first, last + 1)) if self._rights else (None, set[int]())
+        holder, lost = self._rights.renewable(first, last) if self._rights else (None, set[int]())
         with self._store.transaction() as work:
             renewed = set(work.transactions.heartbeat(first, last, self._timeout, holder, lost))
             is_partial = len(renewed) <= last - first

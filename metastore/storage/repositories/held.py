@@ -9,6 +9,7 @@ from sqlalchemy import select, text
 
 from metastore.domain.lock_rules import LockType
 from metastore.domain.names import DatabaseName, TableName
+from metastore.domain.transactions import OPEN
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.catalog import databases, tables
 from metastore.storage.schema.files import open_writes
@@ -58,6 +59,13 @@ class Held(Repository):
         """Returns the users who opened these transactions, by id."""
         query = select(transactions.c.id, transactions.c.user_name).where(transactions.c.id.in_(list(ids)))
         return {row.id: row.user_name for row in self._connection.execute(query)}
+
+    def open_transactions(self, first: int, last: int, user: str) -> Sequence[int]:
+        """Lists the open transactions of the user in this range of ids: clients send ranges of which few exist."""
+        query = select(transactions.c.id).where(
+            transactions.c.id.between(first, last), transactions.c.state == OPEN, transactions.c.user_name == user
+        )
+        return self._connection.execute(query).scalars().all()
 
     def of_locks(self, ids: Sequence[int]) -> list[HeldObject]:
         """Returns the objects of locks."""

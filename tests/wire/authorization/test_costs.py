@@ -21,6 +21,7 @@ from metastore.services.authorization.grants_cache import CachedGrants
 from metastore.services.entry import audit, tables
 from metastore.settings import Settings
 from metastore.storage.mapping.layout import decoded_with_id
+from metastore.storage.repositories.held import Held
 from tests.fixtures.application import called, counted
 from tests.wire.authorization.arguments import arguments_of
 from tests.wire.authorization.conftest import ADMIN
@@ -203,6 +204,18 @@ def test_transactions_of_others_look_like_missing_ones_at_the_same_cost(applicat
     assert owner.heartbeat_txn_range(HeartbeatTxnRangeRequest(theirs, mine)).nosuch == {mine}
     assert stranger.heartbeat_txn_range(HeartbeatTxnRangeRequest(mine, mine)).aborted == {mine}
     owner.abort_txn(AbortTxnRequest(theirs))
+
+
+def test_a_heartbeat_of_a_wide_range_looks_up_only_open_transactions(
+    application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user, looked_up = Client(application, "stranger"), list[list[int]]()
+    ended, held = user.open_txns(OpenTxnRequest(2, "x", "h")).txn_ids
+    user.abort_txn(AbortTxnRequest(ended))
+    monkeypatch.setattr(Held, "of_transactions", lambda _, ids, __: looked_up.append([*ids]) or [])
+    user.heartbeat_txn_range(HeartbeatTxnRangeRequest(ended, ended + 99_999))
+    assert looked_up == [[held]]
+    user.abort_txn(AbortTxnRequest(held))
 
 
 def _told(client: Client, name: str, argument: object) -> str:
