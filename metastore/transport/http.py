@@ -89,6 +89,7 @@ class Requests:
         self.encrypted = encrypted
         self._send = send
         self.peer = peer
+        self.user: str | None = None  # of the last request that was authenticated
         self._request: Request | None = None
         self._is_ended = False
 
@@ -121,6 +122,11 @@ class Requests:
 
         Returns None if the listener requires no authentication and the client names no user.
         """
+        identity = self._identified()
+        self.user = identity.user if identity and identity.method else None
+        return identity
+
+    def _identified(self) -> Identity | None:
         request, listener = self._request, self._listener
         if request is None:
             return None
@@ -151,7 +157,11 @@ class HttpSession:
     def __init__(self, requests: Requests, open_session: SessionFactory) -> None:
         self._requests = requests
         self._open_session = open_session
-        self.user: str | None = None  # the user of the last request
+
+    @property
+    def user(self) -> str | None:
+        """The user of the last request; before its call, of the first one, whose head was authenticated already."""
+        return self._requests.user
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
         """Handles one request (`Session.handle`). Raises ConnectionRejectedError if authentication fails."""
@@ -161,7 +171,7 @@ class HttpSession:
         try:
             session.handle(iprot, oprot, refusal)
         finally:
-            self.user = session.user
+            requests.user = session.user  # also the user for whom it acts
             session.close()
         requests.end()
 

@@ -139,6 +139,9 @@ def test_each_request_over_http_counts_for_the_user_of_its_session() -> None:
         head = "POST /metastore HTTP/1.1\r\nContent-Type: application/x-thrift\r\nContent-Length: 1\r\n"
         head += f"Authorization: Bearer {user}\r\n\r\n"
         assert requests.head_arrived(cast(Any, SimpleNamespace(peek=lambda _, head=head: head.encode())))
+        if user == "alice":
+            requests.identity()  # before the body is read: the first call counts, too
+            assert session.user == user
         session.handle(cast(Any, None), cast(Any, None))
         assert session.user == user
 
