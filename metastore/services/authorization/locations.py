@@ -13,13 +13,10 @@ from metastore.errors import PermissionDeniedError
 from metastore.services.files.own_locations import of_others
 from metastore.services.rules.databases import DEFAULT_DATABASE, is_client_default
 from metastore.services.rules.denials import denial
-from metastore.services.rules.table_data import owns_data
-from metastore.storage.references import StoredTable
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
-from thrift_idl.gen.hive_metastore.ttypes import Table
 
 
 def check_locations(
@@ -27,9 +24,9 @@ def check_locations(
 ) -> Claim | None:
     """Returns the locations that the caller may register only while no other object uses them.
 
-    A caller may register a location below one on which LOCATION is granted (`_granted`), those of the table, of its
-    partitions and in its properties, and a location below the database's that no other object uses. The owner of a
-    database may register any location below it that no table of another database uses. A location that is not
+    A caller may register a location below one on which LOCATION is granted (`granted_locations`), those of the table,
+    of its partitions and in its properties, and a location below the database's that no other object uses. The owner
+    of a database may register any location below it that no table of another database uses. A location that is not
     absolute, or has a variable or a pattern, requires LOCATION on everything: each client decides where it leads.
     Nobody registers a location in the trash, where the data of all users is.
 
@@ -42,7 +39,7 @@ def check_locations(
     _check_trash(roots, asked)
     if ANY_LOCATION in grants.locations and not _has_denies(grants):
         return None
-    granted = _granted(work, grants, roots, asked.values())
+    granted = granted_locations(work, grants, roots, asked.values())
     # The canonical location → the location as it was sent.
     left = {location: text for text, location in asked.items() if location not in granted}
     relative = set(locations) - asked.keys()
@@ -65,12 +62,12 @@ def check_locations(
     return _claimed(work, required, left, database, table_id)
 
 
-def _granted(work: UnitOfWork, grants: CallerGrants, roots: Roots, locations: Iterable[str]) -> set[str]:
+def granted_locations(work: UnitOfWork, grants: CallerGrants, roots: Roots, locations: Iterable[str]) -> set[str]:
     """Returns the locations that LOCATION permits. Those of a table of which a rule denies a right are not among them,
     because the caller would have this right on another table there.
     """
     above = roots.canonical(grants.locations - {ANY_LOCATION}).values()
-    granted = {location for location in locations if ANY_LOCATION in grants.locations or _is_in(location, above)}
+    granted = {location for location in locations if ANY_LOCATION in grants.locations or is_in(location, above)}
     if granted and _has_denies(grants):
         denied_ids = work.access.denied_tables(grants)
         granted -= work.locations.of_tables({text: paths.ancestors(text) for text in granted}, denied_ids)
@@ -118,7 +115,7 @@ def _inside(
     because other objects are below them. Directories of other objects in the table's are left out, unless the caller
     owns the database.
     """
-    inside = {location for location in locations if _is_in(location, own)}
+    inside = {location for location in locations if is_in(location, own)}
     if table_id is None:
         return inside & {*own}
     return inside if owns_database else inside - of_others(work, table_id, own, inside - {*own})
@@ -140,21 +137,6 @@ def _in_partitions(work: UnitOfWork, table_id: int, left: Mapping[str, str]) -> 
     above = {text: {paths.canonical(text), location, *paths.ancestors(location)} for location, text in left.items()}
     uses = work.locations.own(set().union(*above.values()), table_id)
     return {text for text, some in above.items() if any(uses.get(each, UNUSED).itself for each in some)}
-
-
-def check_restored(work: UnitOfWork, grants: CallerGrants, roots: Roots, stored: StoredTable) -> None:
-    """Checks the locations of a table that was restored without its files, because these have stayed where they were.
-
-    Raises PermissionDeniedError if another object is there by now, and the caller may not register the location.
-    """
-    table: Table = stored.encoded.decode()
-    if grants.is_admin or owns_data(table):
-        return
-    texts = paths.absolute([*filter(None, [table.sd.location]), *work.partitions.locations(stored.ref)])
-    locations = set(roots.canonical(texts).values())
-    left = locations - _granted(work, grants, roots, locations)
-    if used := work.locations.others(left, stored.ref.id, None):
-        raise denial(Right.LOCATION, min(used), "another object is there by now")
 
 
 def check_default_location(work: UnitOfWork, roots: Roots, required: LocationPrivilege) -> Claim | None:
@@ -276,5 +258,6 @@ def _between(location: str, above: str) -> list[str]:
     return [ancestor for ancestor in paths.ancestors(location) if paths.is_below(ancestor, above)]
 
 
-def _is_in(location: str, others: Iterable[str]) -> bool:
+def is_in(location: str, others: Iterable[str]) -> bool:
+    """Returns whether a canonical location is one of the others, or below one."""
     return any(location == other or paths.is_below(location, other) for other in others)

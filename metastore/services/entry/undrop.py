@@ -28,7 +28,7 @@ from metastore.errors import (
     NotFoundError,
 )
 from metastore.services.authorization.authorization import Authorization
-from metastore.services.authorization.locations import check_restored
+from metastore.services.authorization.restored import RestoredLocations
 from metastore.services.cascade.dependencies import is_dependent, rewrite
 from metastore.services.cascade.dropping import forget_by_name, restore_by_name
 from metastore.services.files.change_loop import Attempt, FileService
@@ -90,12 +90,12 @@ class UndropService(FileService):
         """`authorization`: None if every caller may undo every drop."""
         super().__init__(journal)
         self._authorization = authorization
+        self._restored = RestoredLocations(authorization, self._warehouse.roots)
 
     def dropped(self, catalog: str, database: str | None) -> list[tuple[Drop, int, int]]:
         """Lists drops that can be undone, the newest first, each with the files and bytes in the trash.
 
-        The owner of a database does not see the drops of an earlier database of the same name. A rule may hide names
-        from the owner.
+        The owner of a database does not see drops of an earlier one of this name. A rule may hide names from the owner.
         """
         drops = self._visible_drops(catalog, database)
         with self._store.read() as work:
@@ -181,7 +181,8 @@ class UndropService(FileService):
         names = _matching_names(work, drop, target) if target.partition else None
         if drop.kind == PARTITIONS:
             return self._restore_partitions(work, attempt, drop, live, names)
-        operations, current = restore_contents(work, attempt, self._warehouse, drop, live, names)
+        operations, current, returned = restore_contents(work, attempt, self._warehouse, drop, live, names)
+        self._restored.check(work, drop, live.ref.id, returned)
         return _Restoration(Undropped(drop.kind, name, len(names or ()) or drop.partitions), operations, current)
 
     def _restore_database(self, work: UnitOfWork, attempt: Attempt, drop: Drop) -> _Restoration:
@@ -195,8 +196,9 @@ class UndropService(FileService):
         missing = NotFoundError(f"catalog {drop.catalog}, of database {name}, no longer exists")
         stored = required(work.databases.find(name), missing)
         work.record(events.create_database(database_text(stored.encoded.decode())))
-        hidden = work.drops.tables(drop.id)
-        self._show(work, drop, [table.id for table in hidden], stored.id)
+        ids = [table.id for table in work.drops.tables(drop.id)]
+        self._show(work, drop, ids, stored.id)
+        self._restored.check_tables(work, drop, ids)
         operations = plan_restore(work, attempt, drop.id, restore_target(None))
         work.drops.finish(drop.id)
         return _Restoration(Undropped(DATABASE, name.table(""), 0), operations, [])
@@ -228,6 +230,7 @@ class UndropService(FileService):
             moves = [Move(locations[0], paths.table_location(home, name.name))]
         if target.new_name:
             self._rename(work, stored, name, moves)
+        self._restored.check_tables(work, drop, ids, moves)
         included = [follow(location, moves) for location in locations] if drop.kind == DATABASE else None
         operations = plan_restore(work, attempt, drop.id, restore_target(included, moves), table_id)
         if len(ids) == len(hidden) and drop.kind == TABLE:
@@ -254,8 +257,6 @@ class UndropService(FileService):
             table = stored.encoded.decode()
             if is_dependent(table) and not work.dependencies.upwards([stored.ref.id]):
                 raise NotFoundError(f"{stored.ref.name} depends on tables that were purged: create it again")
-            if self._authorization:
-                check_restored(work, self._authorization.cached(work), self._warehouse.roots, stored)
             restore_by_name(work, stored)
             work.record(table_events.create_table(table_text(table)))
         return tables
@@ -277,13 +278,12 @@ class UndropService(FileService):
     ) -> _Restoration:
         """Restores all partitions of a drop, or only those in `names`."""
         moves = moves_since(work, drop, live)
-        moved = work.drops.partition_names(drop.id) if names is None and moves else names or ()
+        restored = work.drops.partition_names(drop.id) if names is None else names
         work.drops.restore_partitions(drop.id, live.ref.id, names)
         if moves:
-            rewrite_partitions(work, live.ref, named(moved), moves)
+            rewrite_partitions(work, live.ref, named(restored), moves)
         work.mark_partitions_changed([live.ref.id])
-        if self._authorization:
-            check_restored(work, self._authorization.cached(work), self._warehouse.roots, live)
+        self._restored.check(work, drop, live.ref.id, work.partitions.locations(live.ref, named(restored)), moves)
         table = live.encoded.decode()
         if is_dependent(table):
             rewrite(work, [live.ref.id])

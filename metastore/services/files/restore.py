@@ -56,11 +56,12 @@ def moves_since(work: UnitOfWork, drop: Drop, live: StoredTable) -> list[Move]:
 
 def restore_contents(
     work: UnitOfWork, attempt: Attempt, warehouse: Warehouse, drop: Drop, live: StoredTable, names: Sequence[str] | None
-) -> tuple[list[int], list[str]]:
+) -> tuple[list[int], list[str], list[str]]:
     """Undoes a truncation or an overwrite of a table, or only of the partitions in `names`.
 
-    Returns the operations to carry out, and the locations whose rows are current again. Raises NotFoundError if a
-    partition was dropped since, InvalidOperationError if the files are deleted or a later change would be lost.
+    Returns the operations to carry out, the locations whose rows are current again, and all locations that the objects
+    get back. Raises NotFoundError if a partition was dropped since, InvalidOperationError if the files are deleted or a
+    later change would be lost.
     """
     moves = moves_since(work, drop, live)
     changes = _restore_objects(work, drop, live, names, moves)
@@ -72,7 +73,9 @@ def restore_contents(
         _swap_retired(work, warehouse, live, changes)
     if not work.drops.update_remaining(drop.id):
         work.drops.finish(drop.id)
-    return operations, [change.restored.location for change in changes if change.restored.location]
+    current = [change.restored.location for change in changes if change.restored.location]
+    returned = [text for change in changes for text in replaced_locations(change.restored, change.replaced)]
+    return operations, current, returned
 
 
 def _restore_objects(

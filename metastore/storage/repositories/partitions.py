@@ -132,10 +132,11 @@ class Partitions(Repository):
         ((count,),) = rows_of(self._connection, _query("SELECT count(*)", _chosen(table, condition)))
         return int(count)
 
-    def locations(self, table: TableRef) -> list[str]:
-        """Lists the locations of the partitions, and of the skewed values of table and partitions."""
+    def locations(self, table: TableRef, condition: Condition | None = None) -> list[str]:
+        """Lists the locations of the partitions, and of the skewed values of the table and of all its partitions."""
+        placed = Sql("location IS NOT NULL")
         skewed = "UNION ALL SELECT location FROM skewed_locations WHERE table_id = %s"
-        text, values = _query("SELECT location", _chosen(table, Sql("location IS NOT NULL")), skewed)
+        text, values = _query("SELECT location", _chosen(table, all_of([placed, condition])), skewed)
         return [location for (location,) in rows_of(self._connection, Sql(text, (*values, table.id)))]
 
 

@@ -12,6 +12,7 @@ from tests.wire.authorization.conftest import ADMIN
 from tests.wire.authorization.granting import ROLE, USER, bag, everywhere, grant, on_database, on_table, revoke
 from tests.wire.authorization.test_attacks import told
 from tests.wire.builders import columns, descriptor, partition, table, unique
+from tests.wire.writing import day, publish
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
     EnvironmentContext,
@@ -32,6 +33,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 from thrift_idl.gen.metastore.ttypes import (
     CreateDependentTableRequest,
     DroppedRequest,
+    PublishMode,
     SetDependencyRequest,
     UndropRequest,
 )
@@ -381,3 +383,18 @@ def test_a_restored_table_does_not_return_to_files_of_another(client_of: Clients
     alice.drop_table(shared, "kept", True)
     root.create_table(table(shared, "kept"))
     assert "[INSERT] privilege" in told(lambda: alice.undrop(UndropRequest(shared, "kept")))
+
+
+def test_rows_that_a_managed_table_gets_back_are_not_those_of_another(client_of: Clients, tmp_path: Path) -> None:
+    root, bob, shared = client_of(ADMIN), client_of("bob"), unique("shared")
+    root.create_database(Database(name=shared, ownerName="bob"))
+    for name in (names := ("dropped", "emptied", "overwritten")):
+        bob.create_table(table(shared, name, [("ds", "string")]))
+        root.add_partition(partition(shared, name, ["1"], sd=descriptor(f"file:{tmp_path}/{name}")))
+    bob.drop_table(shared, "dropped", False)
+    bob.drop_partition(shared, "emptied", ["1"], False)
+    where = bob.get_table(shared, names[2]).sd.location
+    publish(bob, (shared, names[2]), "", day(where, "1", PublishMode.OVERWRITE))
+    for name in names:
+        root.create_table(table(shared, f"new_{name}", sd=descriptor(f"file:{tmp_path}/{name}")))
+        assert "another object is there by now" in told(lambda: bob.undrop(UndropRequest(shared, name)))  # noqa: B023

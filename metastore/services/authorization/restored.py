@@ -1,0 +1,61 @@
+"""The check of locations that an undrop gives to tables again. Other users may have registered them meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from metastore.domain.privileges import Right
+from metastore.services.authorization.authorization import Authorization
+from metastore.services.authorization.locations import granted_locations, is_in
+from metastore.services.files.moves import Move, follower
+from metastore.services.rules.denials import denial
+from metastore.services.rules.table_data import owns_data
+from metastore.storage.repositories.drops import Drop
+from metastore.storage.unit_of_work import UnitOfWork
+from metastore.warehouse import paths
+from metastore.warehouse.roots import Roots
+from thrift_idl.gen.hive_metastore.ttypes import Table
+
+
+class RestoredLocations:
+    """Checks restored locations whose files have stayed where they were.
+
+    Locations whose files come back from the trash are left out: moving the files checks them. `moves`: of directories
+    since the drop, or by a new name. Methods raise PermissionDeniedError if another object is at or below a location by
+    now, and the caller may not register the location.
+    """
+
+    def __init__(self, authorization: Authorization | None, roots: Roots) -> None:
+        """`authorization`: None if every caller may register every location."""
+        self._authorization = authorization
+        self._roots = roots
+
+    def check_tables(self, work: UnitOfWork, drop: Drop, ids: Sequence[int], moves: Sequence[Move] = ()) -> None:
+        """Checks the locations of restored tables and of their partitions."""
+        for stored in work.tables.find_ids(ids) if self._authorization else ():
+            table: Table = stored.encoded.decode()
+            locations = [*filter(None, [table.sd.location]), *work.partitions.locations(stored.ref)]
+            trashed = _trashed(work, drop, moves) if owns_data(table) else []
+            self._check(work, stored.ref.id, locations, trashed)
+
+    def check(
+        self, work: UnitOfWork, drop: Drop, table_id: int, locations: Iterable[str], moves: Sequence[Move] = ()
+    ) -> None:
+        """Checks locations that a table gets back."""
+        self._check(work, table_id, locations, _trashed(work, drop, moves))
+
+    def _check(self, work: UnitOfWork, table_id: int, locations: Iterable[str], trashed: Collection[str]) -> None:
+        grants = self._authorization.cached(work) if self._authorization else None
+        if grants is None or grants.is_admin:
+            return
+        asked = set(self._roots.canonical(paths.absolute(locations)).values())
+        asked -= granted_locations(work, grants, self._roots, asked)
+        moved = self._roots.canonical(trashed).values()
+        left = [location for location in asked if not is_in(location, moved)]
+        if used := work.locations.others(left, table_id, None):
+            raise denial(Right.LOCATION, min(used), "another object is there by now")
+
+
+def _trashed(work: UnitOfWork, drop: Drop, moves: Sequence[Move]) -> list[str]:
+    """Returns the directories to which the files of a drop in the trash return."""
+    return list(map(follower(moves), work.file_operations.original_locations(drop.id)))
