@@ -221,6 +221,10 @@ def test_overwriting_swaps_and_appending_adds_up(metastore_client: Any, skewed_t
     other = {"skewedColNames": ["dest"], "skewedColValues": [["BOS"]]}
     with pytest.raises(ConflictException, match="skew"):
         publish(metastore_client, skewed_table, entry(name, 1, PublishMode.APPEND, location=swap.location, **other))
+    elsewhere = entry(name, 1, PublishMode.APPEND, location=swap.location)
+    elsewhere.skewedLocations[0].location += "x"  # readers would miss the rows in the present directory of the value
+    with pytest.raises(ConflictException, match=r"the rows of \('ATL',\) are in"):
+        publish(metastore_client, skewed_table, elsewhere)
 
 
 def test_one_of_two_writers_with_the_same_version_wins(

@@ -44,7 +44,12 @@ def changes_only_statistics(old: Table, new: Table) -> bool:
 
 
 def _rest(parameters: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in parameters.items() if name not in _STATISTICS and not is_count(name)}
+    return {name: value for name, value in parameters.items() if not is_statistic(name)}
+
+
+def is_statistic(parameter: str) -> bool:
+    """Returns whether a parameter of a table describes its rows."""
+    return parameter in _STATISTICS or is_count(parameter)
 
 
 def _redacted(old: Table, new: Table) -> dict[str, str]:

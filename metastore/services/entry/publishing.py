@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from metastore.context import lacks
 from metastore.domain import table_events
 from metastore.domain.column_statistics import ACCURATE, ANALYZED, COUNTS, is_count
 from metastore.domain.names import TableName
+from metastore.domain.privileges import Right
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
+from metastore.services.authorization.statistics import is_statistic
 from metastore.services.cascade.dependencies import check_writable
 from metastore.services.cascade.dropping import ChangingService
 from metastore.services.files.open_writes import close_published
 from metastore.services.files.own_locations import require_retirable
 from metastore.services.files.planning import check_unblocked
 from metastore.services.files.retirement import replaced_locations, retire
+from metastore.services.rules.denials import denial
 from metastore.services.rules.events import befores, table_text, write_partitions
 from metastore.services.rules.locations import admit_descriptors, locations_of
 from metastore.services.rules.lookup import get_table
@@ -32,6 +36,10 @@ from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 from thrift_idl.gen.metastore.ttypes import FileLayout, PublishMode, PublishPartition, PublishResult
+
+# Parameters by which writers mark the rows that they have published: the write, the layout, the batch of a stream.
+_MARKS: Final = ("spark_query_id", "skew.layout")
+_BATCH: Final = "streaming.batch."
 
 
 class Publication(NamedTuple):
@@ -153,6 +161,7 @@ class PublishingService(ChangingService):
         entry = entries[0]
         table = stored.encoded.decode()
         _check_seen(f"{table.dbName}.{table.tableName}", entry, stored.ref.version)
+        _check_parameters(stored, table, entry)
         before, old = table_text(table), copy.deepcopy(table.sd)
         drop_id = self._keep(work, stored, None) if _replaces(entry) else None
         if entry.mode == PublishMode.APPEND:
@@ -169,6 +178,16 @@ class PublishingService(ChangingService):
         work.record(table_events.alter_table(before, after), table_events.insert(after, None, replace=_replaces(entry)))
         replaced = replaced_locations(old, table.sd) if _replaces(entry) else []
         return PublishResult(versions=[stored.ref.version + 1], replaced=replaced), drop_id
+
+
+def _check_parameters(stored: StoredTable, table: Table, entry: PublishPartition) -> None:
+    """Raises PermissionDeniedError if the caller may only insert, and the write changes other parameters of the table
+    than statistics and its own marks: they decide what the table is, and how all users read it."""
+    changed = [name for name, value in (entry.parameters or {}).items() if table.parameters.get(name) != value]
+    if lacks(stored.ref.name, Right.ALTER):
+        for name in changed:
+            if not (is_statistic(name) or name in _MARKS or name.startswith(_BATCH)):
+                raise denial(Right.ALTER, stored.ref.name, f"the write changes the parameter {name}")
 
 
 def _check_layout(table: Table, seen: FileLayout | None) -> None:
@@ -220,7 +239,11 @@ def _merge(sd: StorageDescriptor, parameters: dict[str, str], entry: PublishPart
     seen = entry.skewedColNames, entry.skewedColValues
     if seen[0] is not None and seen != (info.skewedColNames, info.skewedColValues):
         raise ConflictError("the skew has changed since the appended files were written; try again")
-    info.skewedColValueLocationMaps |= _locations(entry)
+    known, added = info.skewedColValueLocationMaps, _locations(entry)
+    for value in known.keys() & added.keys():  # readers would miss the rows that are there
+        if known[value] != added[value] and not paths.same(known[value], added[value]):
+            raise ConflictError(f"the rows of {value} are in {known[value]}, not in {added[value]}; try again")
+    info.skewedColValueLocationMaps = known | added
     _forget_counts(parameters)
     for key, value in (entry.parameters or {}).items():
         parameters[key] = _sum(parameters.get(key, "0"), value) if key in COUNTS else value

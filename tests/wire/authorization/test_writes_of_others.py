@@ -39,7 +39,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     WriteNotificationLogBatchRequest,
     WriteNotificationLogRequest,
 )
-from thrift_idl.gen.metastore.ttypes import BeginWriteRequest, PublishMode, PublishRequest, Rename
+from thrift_idl.gen.metastore.ttypes import BeginWriteRequest, PublishMode, PublishPartition, PublishRequest, Rename
 
 Clients = Callable[..., Any]
 NOT_OWN = "is not a location of the table"
@@ -386,3 +386,14 @@ def test_nobody_chooses_the_user_of_a_compaction(client_of: Clients) -> None:
     bob.create_table(table(mine, "t", [("ds", "string")]))
     bob.compact2(CompactionRequest(mine, "t", "ds=1", CompactionType.MAJOR, "zowner"))
     assert [queued.runAs for queued in bob.show_compact(ShowCompactRequest(dbName=mine)).compacts] == [None]
+
+
+def test_a_write_with_insert_alone_changes_no_definition(client_of: Clients, tables: Tables) -> None:
+    root, carol, plain = client_of(ADMIN), client_of("carol"), (tables.mine[0], "plain")
+    client_of("bob").create_table(table(*plain))
+    where = root.get_table(*plain).sd.location
+    grant(root, on_table(*plain), "INSERT", "carol")
+    for name in ("spark_query_id", "numRows", "streaming.batch.q", "EXTERNAL", "auto.purge", "comment"):
+        entry = PublishPartition([], PublishMode.APPEND, where, [], parameters={name: "1"})
+        answer = told(lambda: publish(carol, plain, begin(carol, plain), entry))  # noqa: B023 - called at once
+        assert ("[ALTER] privilege" in answer) == (name in ("EXTERNAL", "auto.purge", "comment"))
