@@ -151,7 +151,7 @@ class Permission(HeldChecks):
 
     def _check_may_own(self, owner: str | None, kind: int | None) -> None:
         if not self._grants.is_principal(kind, owner):
-            raise denial(ADMIN.upper(), f"principal {owner}: it is not a group or role of the caller")
+            raise denial(ADMIN.upper(), f"principal {owner}", "it is not a group or role of the caller")
 
     def _held_inside(self, database: DatabaseName) -> frozenset[str]:
         """Returns the rights on all tables of a database. A policy engine decides about each; others are inherited."""
@@ -215,8 +215,8 @@ class Permission(HeldChecks):
         kept = [each for each in found if rights(self._grants, each).isdisjoint(required.any_of)]
         if kept:
             hidden = f"{sum(not sees(self._grants, each) for each in kept)} of {len(names)} tables are hidden"
-            on = f"all that depends on {required.table.database}/{required.table.name}: {hidden}"
-            raise denial(required.any_of[0], on)
+            on = f"all that depends on {required.table.database}/{required.table.name}"
+            raise denial(required.any_of[0], on, hidden)
 
     def check_dropped_indexes(self, required: DroppedIndexes) -> None:
         table = self._securables.get(required.table)
@@ -271,11 +271,11 @@ class Permission(HeldChecks):
         else:
             lost, gained = self._work.access.rules_that_differ(name, new)
         if lost or (name.parent != new.parent and table is not None and withheld_rights(self._grants, table)):
-            raise denial(ADMIN.upper(), f"{name}: a rule denies a right on this name")
+            raise denial(ADMIN.upper(), name, "a rule denies a right on this name")
         if Right.CREATE in self._denied_on(new):
             raise denial(Right.CREATE, new)
         if gained and not owns(self._grants, self._visible(name)):
-            raise denial(Right.OWNERSHIP, f"{name}: a rule grants a right on the new name")
+            raise denial(Right.OWNERSHIP, name, "a rule grants a right on the new name")
 
     def _gains_by_policy(self, table: Securable, new: TableName) -> bool:
         (renamed,) = self._find([new])  # not one of the objects that the transaction must find

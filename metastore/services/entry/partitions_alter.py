@@ -260,9 +260,9 @@ def _definition(sd: StorageDescriptor) -> tuple[Any, ...]:
 def _check_rights(name: TableName, table: Table, changes: Sequence[_Change]) -> None:
     """Raises PermissionDeniedError if partitions are redefined, or lose a location, and the caller may only insert."""
     if lacks(name, Right.ALTER) and any(change.redefines(table) for change in changes):
-        raise denial(Right.ALTER, name)
+        raise denial(Right.ALTER, name, "neither the partition nor its table has these columns, format or buckets")
     if lacks(name, Right.DELETE, Right.ALTER) and any(change.removes for change in changes):
-        raise denial(Right.DELETE, name)
+        raise denial(Right.DELETE, name, "readers would miss the rows at the old location")
 
 
 def _lock_existing(

@@ -53,9 +53,8 @@ def check_kept(
     elif by_position != (True, True):
         changed = set(before)
     if named := changed & work.access.named_columns(table.id, table.name):
-        raise denial(
-            ADMIN.upper(), f"{table.name}: a rule or a privilege names the column {min(named)}, revoke it first"
-        )
+        reason = f"a rule or a privilege names the column {min(named)}. Revoke it first"
+        raise denial(ADMIN.upper(), table.name, reason)
 
 
 def column_names(fields: Sequence[FieldSchema] | None) -> list[str]:

@@ -185,7 +185,7 @@ def test_errors_do_not_name_hidden_tables(guarded_server: Server, world: None) -
         with pytest.raises(MetaException, match=rf"Cannot drop {SHOWN}.seen: \(hidden\) depends on it"):
             dropper.drop_table(SHOWN, "seen", False)
         context = EnvironmentContext({"CASCADE": "true"})
-        told = rf"\[DROP\] privilege on \[all that depends on {SHOWN}/seen: 1 of 1 tables are hidden\]"
+        told = rf"\[DROP\] privilege on \[all that depends on {SHOWN}/seen\]: 1 of 1 tables are hidden"
         with pytest.raises(MetaException, match=told):
             dropper.drop_table_with_environment_context(SHOWN, "seen", False, context)
 
