@@ -16,6 +16,7 @@ from typing import Any, Final
 import grpc
 
 from metastore.client.errors import AuthenticationError, ClientError
+from spark_client.errors import SessionError
 from spark_client.gateway import sasl
 from spark_client.gateway.drivers import Driver, Drivers
 from spark_client.gateway.listener import Listener
@@ -54,11 +55,20 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
         """Address and connection of each client, by the peer that gRPC's server sees."""
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None, largest: int) -> None:
-        """Starts to listen. `largest`: message of a client, in bytes. Raises SessionError if the address is taken."""
+        """Starts to listen. `largest`: message of a client, in bytes.
+
+        Raises SessionError if the address is taken, or if the system does not accept the name of the Unix socket.
+        """
         limits = (("grpc.max_receive_message_length", largest), ("grpc.max_send_message_length", -1))
         self._server = grpc.aio.server(options=(*limits, *_BOUNDS))
         self._server.add_generic_rpc_handlers((self,))
-        self._server.add_insecure_port(f"unix:{self._sockets / _SOCKET}")
+        try:
+            self._server.add_insecure_port(f"unix:{self._sockets / _SOCKET}")
+        except RuntimeError:
+            self._folder.cleanup()
+            raise SessionError(
+                f"cannot make a Unix socket in {self._sockets.parent}: set TMPDIR to a short path"
+            ) from None
         await self._server.start()
         try:
             await self._listener.start(host, port, tls)

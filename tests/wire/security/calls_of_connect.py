@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import psutil
@@ -67,6 +68,16 @@ async def check_tls(server: ConnectServer) -> None:
     await server.stop()
 
 
+async def check_long_folder() -> None:
+    """The names of Unix sockets have at most 107 characters, on macOS 103."""
+    with tempfile.TemporaryDirectory(prefix="x" * 100) as folder:
+        tempfile.tempdir = folder
+        with pytest.raises(SessionError, match="set TMPDIR to a short path"):
+            await ConnectServer(cast(Any, None), cast(Any, None)).start("127.0.0.1", 0, None, LARGEST)
+        assert not list(Path(folder).iterdir())
+        tempfile.tempdir = None
+
+
 async def main(uri: str) -> None:
     listener._UNAUTHENTICATED = 2  # type: ignore[misc] # a smaller limit
     logins, below = Logins(uri), grpc.aio.server()
@@ -108,6 +119,7 @@ async def main(uri: str) -> None:
     await server.stop()
     assert not server._sockets.exists()
     await check_tls(ConnectServer(logins, drivers))
+    await check_long_folder()
     await drivers.stop()
     await below.stop(0)
 
