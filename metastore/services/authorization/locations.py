@@ -46,7 +46,8 @@ def check_locations(
     if not left and not relative:
         return None
     own, table_id = _own(work, required)
-    inside = _inside(work, list(roots.canonical(own).values()), table_id, left, owns_database=owns_database)
+    owned = required.database if owns_database else None
+    inside = _inside(work, list(roots.canonical(own).values()), table_id, left, owned=owned)
     left = {location: text for location, text in left.items() if location not in inside}
     # A hidden table, which a caller may try to create, takes as many statements as a missing one.
     kept = _known(work, table_id or 0, left, relative) if required.table is not None else set()
@@ -109,16 +110,17 @@ def _check_trash(roots: Roots, asked: Mapping[str, str]) -> None:
 
 
 def _inside(
-    work: UnitOfWork, own: Sequence[str], table_id: int | None, locations: Iterable[str], *, owns_database: bool
+    work: UnitOfWork, own: Sequence[str], table_id: int | None, locations: Iterable[str], *, owned: DatabaseName | None
 ) -> set[str]:
     """Returns the locations at or below the `own` ones. Without a table, only the own ones of the database itself,
-    because other objects are below them. Directories of other objects in the table's are left out, unless the caller
-    owns the database.
+    because other objects are below them. Directories of other objects in the table's are left out; if the caller owns
+    the database (`owned`), only those of tables of other databases.
     """
     inside = {location for location in locations if is_in(location, own)}
     if table_id is None:
         return inside & {*own}
-    return inside if owns_database else inside - of_others(work, table_id, own, inside - {*own})
+    others = of_others(work, table_id, own, inside - {*own})
+    return inside - (_of_other_databases(work, owned, others, own) if owned else others)
 
 
 def _known(work: UnitOfWork, table_id: int, left: Mapping[str, str], relative: Collection[str]) -> set[str]:

@@ -134,9 +134,10 @@ def test_a_directory_of_another_table_below_the_own_one_is_not_the_writes(client
     inner.sd.location = f"{tables.home}/inner"
     root.create_table(inner)
     write = begin(bob, tables.mine)
-    for location in (inner.sd.location, f"{inner.sd.location}/ds=1"):
+    for where in (inner.sd.location, f"{inner.sd.location}/ds=1"):
         with pytest.raises(MetaException, match=NOT_OWN):
-            renew(bob, write, renames=[Rename(location, f"{tables.home}/_temp_{write}")])
+            renew(bob, write, renames=[Rename(where, f"{tables.home}/_temp_{write}")])
+        assert "LOCATION" in told(lambda: publish(bob, tables.mine, write, day("", "1", location=where)))  # noqa: B023
     assert renew(bob, write, f"{tables.home}/ds=2") == [True]
 
 
