@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from metastore.context import lacks
 from metastore.domain.column_statistics import is_count
+from metastore.domain.privileges import Right
 from metastore.errors import InvalidOperationError, NotFoundError
 from metastore.services.files.change_loop import Attempt
 from metastore.services.files.changed_objects import ChangedObjects, Owner
 from metastore.services.files.moves import Move, follower, relocate
 from metastore.services.files.planning import check_unblocked, plan_restore
 from metastore.services.files.retirement import replaced_locations, retire
+from metastore.services.rules.denials import denial
 from metastore.services.rules.locations import locations_of
 from metastore.storage.references import TABLE_ITSELF, StoredTable
 from metastore.storage.repositories.drops import PARTITIONS, TRUNCATED, Drop
@@ -127,8 +130,11 @@ def _restore_object(
 def _swap_retired(work: UnitOfWork, warehouse: Warehouse, live: StoredTable, changes: Sequence[_Descriptors]) -> None:
     """Retires the replaced locations, and removes the restored ones from the list of retired locations.
 
-    Raises InvalidOperationError if one of those was cleaned already.
+    Raises InvalidOperationError if one of those was cleaned already, PermissionDeniedError if the caller may not remove
+    the present rows.
     """
+    if lacks(live.ref.name, Right.DELETE):
+        raise denial(Right.DELETE, live.ref.name)
     restored = [text for change in changes for text in replaced_locations(change.restored, change.replaced)]
     needed = {paths.canonical(text) for text in warehouse.roots.within(restored)}
     cleaned = needed - set(work.retired_locations.forget(list(needed)))

@@ -29,7 +29,7 @@ from tests.wire.authorization.conftest import ADMIN
 from tests.wire.authorization.granting import ROLE, USER, bag, grant, on_database, on_table, revoke
 from tests.wire.authorization.test_costs import Client
 from tests.wire.builders import descriptor, partition, table, unique
-from tests.wire.writing import begin
+from tests.wire.writing import begin, day, publish
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
     EnvironmentContext,
@@ -40,6 +40,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     LockType,
     Role,
 )
+from thrift_idl.gen.metastore.ttypes import PublishMode, UndropRequest
 
 HERE = "another table is there"
 
@@ -237,3 +238,21 @@ def test_a_lock_is_not_renewed_after_its_user_has_lost_the_ownership(application
     root.alter_table(database, "t", given)
     with pytest.raises(LockNotFoundError, match="its user has lost a right"):
         alice.heartbeat(HeartbeatRequest(locks[1]))
+
+
+def test_an_overwrite_is_not_undone_after_its_user_has_lost_delete(application: Application, shared: str) -> None:
+    """The undo also removes the rows that others have appended since."""
+    root, alice, bob, name = *(Client(application, user) for user in (ADMIN, "alice", "bob")), (shared, "t")
+    alice.create_table(table(*name, [("ds", "string")]))
+    for right in ("INSERT", "DELETE"):
+        grant(alice, on_table(*name), right, "bob")
+    home = decoded(root.get_table(*name)).sd.location
+    publish(alice, name, "", day(home, "1"))
+    publish(bob, name, "", new := day(home, "1", PublishMode.OVERWRITE, location=f"{home}/new"))
+    revoke(alice, on_table(*name), "DELETE", "bob")
+    new.mode = PublishMode.APPEND
+    publish(alice, name, "", new)
+    with pytest.raises(PermissionDeniedError, match=r"\[DELETE\]"):
+        bob.undrop(UndropRequest(*name))
+    grant(alice, on_table(*name), "DELETE", "bob")
+    bob.undrop(UndropRequest(*name))
