@@ -21,6 +21,7 @@ from metastore.importing.following.replaying import Replay
 from metastore.importing.following.sweeping import SweepReading, Sweeps
 from metastore.importing.following.unlogged import store_unlogged
 from metastore.importing.rewriting import Rewriting
+from metastore.importing.sources.replies import converting
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
 from metastore.storage.importing.following import Progress
@@ -35,6 +36,7 @@ _PATIENCE: Final = 5
 _REPEATED: Final = 100
 """Events with the same ID that are looked at."""
 REFUSED: Final = "object that this database cannot store"
+_FOLLOWED: Final = "the followed databases"
 _PAUSE: Final = 0.2  # seconds between two readings
 _SHARE: Final = 10  # a round takes at most this fraction (1/n) of the time
 _ROUND: Final = 30.0  # seconds between two comparisons of everything, if the source has no log
@@ -112,8 +114,13 @@ class Follower:
 
         Raises:
             ConflictError: another run or follower has taken over.
-            UnavailableError: the source or the database does not answer. Nothing of this batch is stored.
+            UnavailableError: the source or the database does not answer, or the source has values that Hive does not
+                write. Nothing of this batch is stored.
         """
+        with converting(self._source.address, _FOLLOWED):
+            return self._step()
+
+    def _step(self) -> Step:
         state = self._state()
         self._take_request(state)
         with self._source.snapshot():
@@ -131,8 +138,12 @@ class Follower:
     def catch_up(self, *, whole: bool = False) -> Step:
         """Applies all changes up to now, with a sweep. Compares everything if there is no log, or if it has a gap.
 
-        `whole`: compares everything in any case, and finds changes that no log contains.
+        `whole`: compares everything in any case, and finds changes that no log contains. Raises the errors of `step`.
         """
+        with converting(self._source.address, _FOLLOWED):
+            return self._catch_up(whole=whole)
+
+    def _catch_up(self, *, whole: bool) -> Step:
         total, compared = 0, False
         while True:
             state = self._state()

@@ -19,6 +19,7 @@ from metastore.storage.importing.imports import COPIED
 from tests.fixtures.hive_schema import VERSIONS, HiveDatabase, hive_database
 from tests.fixtures.server import connected, running
 from tests.wire.importing.filling import ORPHANS, fill
+from tests.wire.importing.followers import follower
 from tests.wire.importing.moving import compare, copy, opened
 from thrift_idl.gen.hive_metastore.ttypes import (
     GetOpenTxnsInfoResponse,
@@ -174,6 +175,19 @@ def test_values_that_thrift_does_not_have_are_an_error_that_names_their_kind(
     hive.execute(change)
     with pytest.raises(UnavailableError, match=f"a row of {stage.value} is not as Hive writes it"):
         copy(hive.url, database_url)
+
+
+def test_a_follower_reports_values_that_thrift_does_not_have(hive: HiveDatabase, database_url: str) -> None:
+    copy(hive.url, database_url)
+    hive.execute('UPDATE "TBLS" SET "OWNER" = \'another\'')
+    hive.execute('UPDATE "SDS" SET "NUM_BUCKETS" = 99999999999')
+    with follower(hive.url, database_url) as one:
+        with pytest.raises(UnavailableError, match="a row of the followed databases is not as Hive writes it"):
+            one.catch_up(whole=True)
+        one._round_due = 0.0  # a comparison of everything is due
+        steps = (one.step() for _ in range(20))
+        with pytest.raises(UnavailableError, match="a row of the followed databases is not as Hive writes it"):
+            list(steps)
 
 
 def test_a_row_that_hive_does_not_write_is_an_error_that_names_it(hive: HiveDatabase) -> None:
