@@ -126,8 +126,8 @@ reply_memory: ContextVar[Callable[[int], None] | None] = ContextVar("reply_memor
 
 
 class CallDeferredError(BaseException):
-    """The call has to wait for memory and is executed again later. It is not a subclass of Exception, so that no layer
-    reports it as an error."""
+    """The call has to wait, for memory or its turn, and is executed again later. It is not a subclass of Exception, so
+    that no layer reports it as an error."""
 
 
 def claim_reply_memory(size: int) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from thrift.protocol.TProtocol import TProtocolBase
 
+from metastore.context import CallDeferredError
 from metastore.identity import JWT, AuthenticationFailedError, Identity
 from metastore.transport.buffers import MessageReader
 from metastore.transport.listener import Listener
@@ -160,18 +161,23 @@ class HttpSession:
 
     @property
     def user(self) -> str | None:
-        """The user of the last request; before its call, of the first one, whose head was authenticated already."""
+        """The user for whom a request counts: of the first one when its head has arrived, then of the last one."""
         return self._requests.user
 
     def handle(self, iprot: TProtocolBase, oprot: TProtocolBase, refusal: str | None = None) -> None:
-        """Handles one request (`Session.handle`). Raises ConnectionRejectedError if authentication fails."""
+        """Handles one request (`Session.handle`). Raises ConnectionRejectedError if authentication fails.
+
+        Raises CallDeferredError if it was admitted for the user of the last request: it has to be admitted for its own.
+        """
         requests = self._requests
+        admitted_for = requests.user
         identity = None if refusal else requests.identity()
+        if requests.user != admitted_for:
+            raise CallDeferredError
         session: Session = self._open_session(requests.peer, identity, "http", encrypted=requests.encrypted)
         try:
             session.handle(iprot, oprot, refusal)
         finally:
-            requests.user = session.user  # also the user for whom it acts
             session.close()
         requests.end()
 

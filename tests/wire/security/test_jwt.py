@@ -87,6 +87,16 @@ def test_a_token_proves_the_name(server: Server, issuer: Issuer, authority: Auth
     assert (status, b"default" in body) == (200, True)
 
 
+def test_requests_of_several_users_on_one_connection(server: Server, issuer: Issuer, authority: Authority) -> None:
+    context = ssl.create_default_context(cafile=str(authority.pem))
+    connection = http.client.HTTPSConnection("localhost", server.port, context=context, timeout=15)
+    for user in ("alice", "bob", "alice"):
+        headers = {"Content-Type": "application/x-thrift", "Authorization": f"Bearer {issuer.token(user)}"}
+        connection.request("POST", "/metastore", CALL, headers)
+        assert b"default" in connection.getresponse().read()
+    connection.close()
+
+
 def test_thrifts_own_client(server: Server, issuer: Issuer, authority: Authority) -> None:
     context = ssl.create_default_context(cafile=str(authority.pem))
     transport = THttpClient(f"https://localhost:{server.port}/metastore", ssl_context=context)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 
+from metastore.context import CallDeferredError
 from metastore.identity import JWT, PASSWORD, Identity
 from metastore.transport.admission import Admission
 from metastore.transport.buffers import MessageReader
@@ -130,7 +131,7 @@ def test_one_user_cannot_take_all_calls_of_the_worker_or_of_an_address() -> None
     assert worker.begins(calls[-1])
 
 
-def test_each_request_over_http_counts_for_the_user_of_its_session() -> None:
+def test_each_request_over_http_counts_for_its_own_user() -> None:
     authenticator = SimpleNamespace(bearer=lambda token, encrypted: Identity(token, JWT) if encrypted else None)
     listener = Listener(authentication=frozenset({JWT}), authenticator=cast(Any, authenticator))
     requests = Requests(listener, None, "host:1", lambda _: True, encrypted=True)
@@ -141,9 +142,11 @@ def test_each_request_over_http_counts_for_the_user_of_its_session() -> None:
         assert requests.head_arrived(cast(Any, SimpleNamespace(peek=lambda _, head=head: head.encode())))
         if user == "alice":
             requests.identity()  # before the body is read: the first call counts, too
-            assert session.user == user
-        session.handle(cast(Any, None), cast(Any, None))
+        else:
+            with pytest.raises(CallDeferredError):  # it was admitted as one of the last user's
+                session.handle(cast(Any, None), cast(Any, None))
         assert session.user == user
+        session.handle(cast(Any, None), cast(Any, None))
 
 
 @dataclass
