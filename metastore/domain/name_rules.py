@@ -51,6 +51,13 @@ class NameRule(NamedTuple):
     def is_deny(self) -> bool:
         return self.privilege.startswith(DENY)
 
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """The rights that users cannot pass on because of this deny. ALTER can lead other columns, or another table, to
+        the files of a hidden column."""
+        denied = self.privilege.removeprefix(DENY)
+        return (denied, "ALTER") if self.pattern.column else (denied,)
+
 
 def is_pattern(scope: str) -> bool:
     """Returns whether the scope of a privilege is a pattern, and not a catalog or a location."""

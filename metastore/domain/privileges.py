@@ -281,7 +281,7 @@ def withheld_rights(grants: CallerGrants, securable: Securable, *, of_everybody:
     """Returns the rights that rules deny to the caller (not to everybody) on the object, in it, or on a column."""
     names = (securable.catalog, securable.database, securable.name)
     denies = (rule for rule in grants.rules if rule.is_deny and (of_everybody or not rule.is_public))
-    return expanded(rule.privilege.removeprefix(DENY) for rule in denies if rule.pattern.touches(*names))
+    return expanded(right for rule in denies if rule.pattern.touches(*names) for right in rule.withheld)
 
 
 def _rules_on(grants: CallerGrants, securable: Securable) -> Iterator[NameRule]:

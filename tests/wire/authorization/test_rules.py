@@ -131,6 +131,9 @@ def test_an_owner_cannot_get_around_what_a_rule_denies(client_of: Clients) -> No
         for privilege in ("SELECT", "ALL"):
             with pytest.raises(MetaException, match=rf"\[{privilege} WITH GRANT OPTION\]"):
                 grant(owner, on, privilege, "accomplice")
+    for on in (on_database(sales), on_table(sales, "pay")):
+        with pytest.raises(MetaException, match=r"\[ALTER WITH GRANT OPTION\]"):
+            grant(owner, on, "ALTER", "accomplice")
     grant(owner, on_database(sales), "INSERT", "accomplice")
     given, database = owner.get_table(sales, "secret"), owner.get_database(sales)
     given.owner = database.ownerName = "accomplice"
