@@ -15,6 +15,7 @@ from metastore.services.rules.projections import Tree, like, projected, tree_of
 from metastore.services.rules.tables import is_true
 from metastore.services.service import Service
 from metastore.storage.postgres.sql import Condition, all_of
+from metastore.storage.queries.filters import planned
 from metastore.storage.references import TableRef
 from metastore.storage.repositories.partitions import named
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -76,7 +77,7 @@ def _condition(table: TableRef, spec: GetPartitionsFilterSpec | None) -> Conditi
         return by_values(table, texts)
     if mode is None and texts:
         raise InvalidInputError("Filters of partitions need a mode: by names, values or expressions")
-    return all_of(by_filter(table, text) for text in texts)
+    return planned(all_of(by_filter(table, text) for text in texts))
 
 
 class _Projection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from metastore.domain.expression import (
     And,
@@ -38,6 +38,7 @@ class LeafCondition(Protocol):
     def __call__(self, leaf: Any, *, negated: bool) -> Condition: ...
 
 
+_PLANNED_VALUES: Final = 100  # values of a condition whose parts may use an index
 _OPERATORS: dict[Operator, str] = {
     Operator.EQUAL: "=",
     Operator.NOT_EQUAL: "<>",
@@ -53,19 +54,19 @@ def filter_condition(expression: Expression, keys: Sequence[Key]) -> Condition:
 
     Raises InvalidInputError for a value that is not of its key's type.
     """
-    return _condition(push_not(expression), partial(_filter_leaf, keys))
+    return planned(_condition(push_not(expression), partial(_filter_leaf, keys)))
 
 
 def scan_condition(expression: Expression, keys: Sequence[Key]) -> Condition:
     """Returns the condition for partitions that may contain matching rows: too many rather than too few."""
-    return _condition(push_not(expression), partial(_scan_leaf, keys))
+    return planned(_condition(push_not(expression), partial(_scan_leaf, keys)))
 
 
 def table_condition(expression: Expression | None) -> Condition:
     """Returns the condition for tables that match a Hive filter (hive_filter_field_owner__ and others)."""
     if expression is None:
         return TRUE
-    return _condition(push_not(expression), _table_leaf)
+    return planned(_condition(push_not(expression), _table_leaf))
 
 
 def values_condition(values: Sequence[str], keys: Sequence[Key]) -> Condition | None:
@@ -85,6 +86,16 @@ def values_condition(values: Sequence[str], keys: Sequence[Key]) -> Condition | 
     ]
     equal = [_compared(_key(position), "=", key) for position, key in indexed if key is not None]
     return all_of([*exact, *equal]) if named else None
+
+
+def planned(condition: Condition) -> Condition:
+    """Hides the parts of a large condition from PostgreSQL's planner: it considers an index for each part of each OR,
+    together with all other parts. Ten thousand of them take gigabytes of memory.
+    """
+    text = condition.text
+    if len(condition.values) <= _PLANNED_VALUES or not (" OR " in text and " AND " in text):
+        return condition
+    return Sql(f"({text}) IS TRUE", condition.values)
 
 
 def _condition(expression: Expression, leaf_condition: LeafCondition) -> Condition:
