@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from metastore.domain.expression import And, IsNull, Not, Or
 from metastore.domain.filters import parse_filter
 from metastore.storage.queries.filters import filter_condition
 from metastore.storage.references import Key
@@ -108,6 +109,8 @@ def test_the_planner_does_not_combine_all_parts_of_a_large_condition() -> None:
         return filter_condition(parsed, [Key("k", "string")]).text
 
     assert condition(1000, "and").endswith(" IS TRUE")
+    known = Or((Not(IsNull("k")), Not(IsNull("l"))))  # a condition without values
+    assert filter_condition(And((known,) * 100), [Key("k", "int"), Key("l", "int")]).text.endswith(" IS TRUE")
     for count, operator in ((10, "and"), (1000, "or")):
         assert "IS TRUE" not in condition(count, operator)
 
