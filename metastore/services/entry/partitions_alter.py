@@ -60,13 +60,17 @@ class _Change(NamedTuple):
     @property
     def removes(self) -> bool:
         """Returns whether the partition, or one of its skewed values, no longer has a location that it had."""
-        return not set(locations_of(self.old.partition.sd)) <= set(locations_of(self.new.partition.sd))
+        return not _places(self.old.partition.sd) <= _places(self.new.partition.sd)
 
     def redefines(self, table: Table) -> bool:
-        """Returns whether the partition gets columns, a format or buckets that neither it nor its table has.
+        """Returns whether the partition gets columns, a format or buckets that neither it nor its table has, or loses
+        the skew by which its files are pruned.
 
         An INSERT of Hive or Spark gives an existing partition the format of the table (Hive.loadPartition).
         """
+        skew = _skew(self.old.partition.sd)
+        if _skew(self.new.partition.sd) not in (skew, skew if skew.columns else _skew(table.sd)):
+            return True
         known = zip(_definition(self.old.partition.sd), _definition(table.sd), strict=True)
         return any(each not in pair for each, pair in zip(_definition(self.new.partition.sd), known, strict=True))
 
@@ -244,6 +248,24 @@ class PartitionAlterService(ChangingService):
         if new.parameters.get(DDL_TIME, "0") == "0":
             new.parameters[DDL_TIME] = str(self._clock())
         return changed
+
+
+class _Skew(NamedTuple):
+    columns: list[str]
+    values: list[list[str]]
+    has_directories: bool
+
+
+def _skew(sd: StorageDescriptor) -> _Skew:
+    info = sd.skewedInfo
+    return _Skew(info.skewedColNames or [], info.skewedColValues or [], bool(sd.storedAsSubDirectories))
+
+
+def _places(sd: StorageDescriptor) -> set[tuple[tuple[str, ...], str]]:
+    """Returns the location, and that of each skewed value."""
+    skewed = (sd.skewedInfo.skewedColValueLocationMaps or {}).items()
+    places = {(tuple(value), text) for value, text in skewed if paths.absolute([text])}
+    return places | ({((), sd.location)} if sd.location else set())
 
 
 def _definition(sd: StorageDescriptor) -> tuple[Any, ...]:

@@ -161,7 +161,7 @@ class PublishingService(ChangingService):
         entry = entries[0]
         table = stored.encoded.decode()
         _check_seen(f"{table.dbName}.{table.tableName}", entry, stored.ref.version)
-        _check_parameters(stored, table, entry)
+        _check_definition(stored, table, entry)
         before, old = table_text(table), copy.deepcopy(table.sd)
         drop_id = self._keep(work, stored, None) if _replaces(entry) else None
         if entry.mode == PublishMode.APPEND:
@@ -180,14 +180,18 @@ class PublishingService(ChangingService):
         return PublishResult(versions=[stored.ref.version + 1], replaced=replaced), drop_id
 
 
-def _check_parameters(stored: StoredTable, table: Table, entry: PublishPartition) -> None:
-    """Raises PermissionDeniedError if the caller may only insert, and the write changes other parameters of the table
-    than statistics and its own marks: they decide what the table is, and how all users read it."""
-    changed = [name for name, value in (entry.parameters or {}).items() if table.parameters.get(name) != value]
-    if lacks(stored.ref.name, Right.ALTER):
-        for name in changed:
-            if not (is_statistic(name) or name in _MARKS or name.startswith(_BATCH)):
-                raise denial(Right.ALTER, stored.ref.name, f"the write changes the parameter {name}")
+def _check_definition(stored: StoredTable, table: Table, entry: PublishPartition) -> None:
+    """Raises PermissionDeniedError if the caller has no ALTER, and the write changes the skew, or other parameters than
+    statistics and its own marks: they decide what the table is, and how all users read it."""
+    if not lacks(stored.ref.name, Right.ALTER):
+        return
+    for name, value in (entry.parameters or {}).items():
+        is_own = is_statistic(name) or name in _MARKS or name.startswith(_BATCH)
+        if table.parameters.get(name) != value and not is_own:
+            raise denial(Right.ALTER, stored.ref.name, f"the write changes the parameter {name}")
+    skew = table.sd.skewedInfo.skewedColNames, table.sd.skewedInfo.skewedColValues
+    if entry.skewedColNames is not None and (entry.skewedColNames, entry.skewedColValues or []) != skew:
+        raise denial(Right.ALTER, stored.ref.name, "the write changes the skew")
 
 
 def _check_layout(table: Table, seen: FileLayout | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from contextvars import Context
 from pathlib import Path
@@ -39,8 +40,9 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     LockRequest,
     LockType,
     Role,
+    SkewedInfo,
 )
-from thrift_idl.gen.metastore.ttypes import PublishMode, UndropRequest
+from thrift_idl.gen.metastore.ttypes import PublishMode, PublishPartition, UndropRequest
 
 HERE = "another table is there"
 
@@ -256,3 +258,32 @@ def test_an_overwrite_is_not_undone_after_its_user_has_lost_delete(application: 
         bob.undrop(UndropRequest(*name))
     grant(alice, on_table(*name), "DELETE", "bob")
     bob.undrop(UndropRequest(*name))
+
+
+def test_insert_alone_changes_no_skew(application: Application, shared: str) -> None:
+    """Scans read only the directories of a value: with another list, they would miss rows."""
+    alice, bob, name = Client(application, "alice"), Client(application, "bob"), (shared, "t")
+    sd = descriptor(skewedInfo=SkewedInfo(["a"], [["1"], ["2"]]), storedAsSubDirectories=True)
+    alice.create_table(table(*name, [("ds", "string")], sd=sd))
+    added = partition(*name, ["1"], sd=copy.deepcopy(sd))
+    added.sd.location = home = f"{decoded(alice.get_table(*name)).sd.location}/1"
+    added.sd.skewedInfo.skewedColValueLocationMaps = {("1",): f"{home}/a=1", ("2",): f"{home}/a=2"}
+    alice.add_partition(added)
+    grant(alice, on_table(*name), "INSERT", "bob")
+    bob.alter_partition(*name, added)
+    for right, field, changed in (
+        ("DELETE", "skewedColValueLocationMaps", {("1",): f"{home}/a=2", ("2",): f"{home}/a=1"}),
+        ("ALTER", "skewedColValues", [["1"], ["2"], ["3"]]),
+        ("ALTER", "skewedColNames", ["x"]),
+    ):
+        other = copy.deepcopy(added)
+        setattr(other.sd.skewedInfo, field, changed)
+        with pytest.raises(PermissionDeniedError, match=rf"\[{right}\]"):
+            bob.alter_partition(*name, other)
+    alice.create_table(table(shared, "plain"))
+    for right in ("INSERT", "DELETE"):
+        grant(alice, on_table(shared, "plain"), right, "bob")
+    where = f"{decoded(alice.get_table(shared, 'plain')).sd.location}/new"
+    skewed = PublishPartition([], PublishMode.OVERWRITE, where, [], skewedColNames=["a"])
+    with pytest.raises(PermissionDeniedError, match="the write changes the skew"):
+        publish(bob, (shared, "plain"), "", skewed)
