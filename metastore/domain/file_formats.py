@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 NO_FILES: Final = ""
@@ -21,6 +22,12 @@ FORMAT_PARAMETERS: Final = frozenset(
 """Parameters, in lower case, without which engines would read other rows. Their names do not come from columns."""
 _WITH_NAMES: Final = ("parquet", "orc", "avro", "json", "iceberg", "delta", "hudi")
 _HIVE: Final = "hive"
+
+
+def changed_formats(new: Mapping[str, str], *known: Mapping[str, str]) -> list[str]:
+    """Returns the parameters of the format that have other values than in all of the known ones."""
+    changed = (name for name, value in new.items() if all(each.get(name) != value for each in known))
+    return [name for name in changed if name.lower() in FORMAT_PARAMETERS]
 
 
 def finds_by_position(serde: str | None, provider: str | None) -> bool:

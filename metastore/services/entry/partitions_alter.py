@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from metastore.context import lacks
+from metastore.domain.file_formats import changed_formats
 from metastore.domain.location_properties import is_relative
 from metastore.domain.names import TableName
 from metastore.domain.privileges import Right
@@ -68,11 +69,16 @@ class _Change(NamedTuple):
 
         An INSERT of Hive or Spark gives an existing partition the format of the table (Hive.loadPartition).
         """
-        skew = _skew(self.old.partition.sd)
-        if _skew(self.new.partition.sd) not in (skew, skew if skew.columns else _skew(table.sd)):
+        old, new = self.old.partition, self.new.partition
+        if changed_formats(new.parameters or {}, old.parameters or {}, table.parameters or {}):
             return True
-        known = zip(_definition(self.old.partition.sd), _definition(table.sd), strict=True)
-        return any(each not in pair for each, pair in zip(_definition(self.new.partition.sd), known, strict=True))
+        if changed_formats(new.sd.parameters or {}, old.sd.parameters or {}, table.sd.parameters or {}):
+            return True
+        skew = _skew(old.sd)
+        if _skew(new.sd) not in (skew, skew if skew.columns else _skew(table.sd)):
+            return True
+        known = zip(_definition(old.sd), _definition(table.sd), strict=True)
+        return any(each not in pair for each, pair in zip(_definition(new.sd), known, strict=True))
 
 
 class PartitionAlterService(ChangingService):
@@ -282,7 +288,9 @@ def _definition(sd: StorageDescriptor) -> tuple[Any, ...]:
 def _check_rights(name: TableName, table: Table, changes: Sequence[_Change]) -> None:
     """Raises PermissionDeniedError if partitions are redefined, or lose a location, and the caller may only insert."""
     if lacks(name, Right.ALTER) and any(change.redefines(table) for change in changes):
-        raise denial(Right.ALTER, name, "neither the partition nor its table has these columns, format or buckets")
+        raise denial(
+            Right.ALTER, name, "neither the partition nor its table has these columns, format, buckets or skew"
+        )
     if lacks(name, Right.DELETE, Right.ALTER) and any(change.removes for change in changes):
         raise denial(Right.DELETE, name, "readers would miss the rows at the old location")
 

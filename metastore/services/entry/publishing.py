@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from metastore.context import lacks
 from metastore.domain import table_events
 from metastore.domain.column_statistics import ACCURATE, ANALYZED, COUNTS, is_count
+from metastore.domain.file_formats import changed_formats
 from metastore.domain.names import TableName
 from metastore.domain.privileges import Right
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
@@ -122,6 +123,7 @@ class PublishingService(ChangingService):
         for name, entry in zip(names, entries, strict=True):
             old = existing.get(name)
             _check_seen(f"{table.dbName}.{table.tableName} partition {name}", entry, old.version if old else 0)
+            _check_format(stored, table, entry, old)
             published.append(self._published(rules, entry, old))
             if old and _replaces(entry):
                 overwritten.append(old.id)
@@ -178,6 +180,13 @@ class PublishingService(ChangingService):
         work.record(table_events.alter_table(before, after), table_events.insert(after, None, replace=_replaces(entry)))
         replaced = replaced_locations(old, table.sd) if _replaces(entry) else []
         return PublishResult(versions=[stored.ref.version + 1], replaced=replaced), drop_id
+
+
+def _check_format(stored: StoredTable, table: Table, entry: PublishPartition, old: StoredPartition | None) -> None:
+    """Raises PermissionDeniedError if the caller has no ALTER, and the write changes how a partition is read."""
+    if old and lacks(stored.ref.name, Right.ALTER):
+        for name in changed_formats(entry.parameters or {}, old.partition.parameters, table.parameters):
+            raise denial(Right.ALTER, stored.ref.name, f"the write changes the parameter {name}")
 
 
 def _check_definition(stored: StoredTable, table: Table, entry: PublishPartition) -> None:

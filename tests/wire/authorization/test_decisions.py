@@ -260,7 +260,7 @@ def test_an_overwrite_is_not_undone_after_its_user_has_lost_delete(application: 
     bob.undrop(UndropRequest(*name))
 
 
-def test_insert_alone_changes_no_skew(application: Application, shared: str) -> None:
+def test_insert_alone_changes_neither_skew_nor_format(application: Application, shared: str) -> None:
     """Scans read only the directories of a value: with another list, they would miss rows."""
     alice, bob, name = Client(application, "alice"), Client(application, "bob"), (shared, "t")
     sd = descriptor(skewedInfo=SkewedInfo(["a"], [["1"], ["2"]]), storedAsSubDirectories=True)
@@ -280,6 +280,15 @@ def test_insert_alone_changes_no_skew(application: Application, shared: str) -> 
         setattr(other.sd.skewedInfo, field, changed)
         with pytest.raises(PermissionDeniedError, match=rf"\[{right}\]"):
             bob.alter_partition(*name, other)
+    added.parameters = {"FIELD.delim": "x", "numRows": "1"}
+    for call in (
+        lambda: bob.alter_partition(*name, added),
+        lambda: publish(bob, name, "", day("", "1", PublishMode.APPEND, location=home, parameters=added.parameters)),
+    ):
+        with pytest.raises(PermissionDeniedError, match=r"\[ALTER\]"):
+            call()
+    alice.alter_partition(*name, added)
+    bob.alter_partition(*name, added)
     alice.create_table(table(shared, "plain"))
     for right in ("INSERT", "DELETE"):
         grant(alice, on_table(shared, "plain"), right, "bob")
