@@ -15,6 +15,7 @@ from spark_client import Session
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, PublishConflictError, SparkClientError, TableExistsError
 from spark_client.jvm.catalog import parse_create_table
+from spark_client.write import handlers
 from spark_client.write.create_as_select import create_as_select
 from tests.spark.tables import files_below, folder
 
@@ -152,3 +153,17 @@ def test_an_external_table_is_at_its_location(spark: Session, db: str, tmp_path:
     spark.sql(f"CREATE TABLE {db}.e (k int) STORED AS PARQUET LOCATION '{tmp_path}/elsewhere' AS SELECT 1")
     assert rows(spark, f"{db}.e") == [(1,)]
     assert any(name.endswith(".parquet") for name in files_below(f"{tmp_path}/elsewhere"))
+
+
+def test_the_right_to_a_location_is_asked_for_before_spark_reads_it(
+    spark: Session, table_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(handlers, "check_create", lambda _, __, table, location: asked.append(f"{table} {location}"))
+    create = f"CREATE TABLE IF NOT EXISTS {table_name} (a INT) USING csv LOCATION"
+    spark.sql(f"{create} '{tmp_path}'")
+    spark.sql(f"{create} '{tmp_path}'")  # exists, there
+    create = create.replace("(a INT) ", "")
+    spark.sql(f"{create} '{tmp_path}' AS SELECT 1 AS a")
+    spark.sql(f"{create} '{tmp_path}/other' AS SELECT 1 AS a")  # the other table may be dropped by then
+    assert asked == [f"{table_name} file:{tmp_path}", f"{table_name} file:{tmp_path}/other"]

@@ -8,16 +8,19 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.command.CreateDataSourceTableAsSelectCommand;
+import org.apache.spark.sql.execution.command.CreateDataSourceTableCommand;
 import org.apache.spark.sql.execution.command.LoadDataCommand;
 import org.apache.spark.sql.execution.command.TruncateTableCommand;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
 import org.apache.spark.sql.hive.execution.CreateHiveTableAsSelectCommand;
 import org.apache.spark.sql.hive.execution.InsertIntoHiveTable;
+import org.apache.spark.unsafe.Platform;
 import scala.Option;
 
 /**
@@ -58,7 +61,12 @@ public final class CheckWrites extends Rule {
     if (plan instanceof TruncateTableCommand) checkWrite(((TruncateTableCommand) plan).tableName(), true);
     if (plan instanceof CreateDataSourceTableAsSelectCommand) {
       CreateDataSourceTableAsSelectCommand create = (CreateDataSourceTableAsSelectCommand) plan;
-      if (!appends(create.table().identifier(), create.mode())) checkCreate(create.table());
+      boolean appends = appends(create.table().identifier(), create.mode());
+      if (!appends || isElsewhere(create.table())) checkCreate(create.table());
+    }
+    if (plan instanceof CreateDataSourceTableCommand) {  // lists the files of a location before it creates the table
+      CatalogTable table = ((CreateDataSourceTableCommand) plan).table();
+      if (isElsewhere(table)) checkCreate(table);
     }
     if (plan instanceof CreateHiveTableAsSelectCommand) { // creates the table before it writes files
       CreateHiveTableAsSelectCommand create = (CreateHiveTableAsSelectCommand) plan;
@@ -81,13 +89,27 @@ public final class CheckWrites extends Rule {
     return true;
   }
 
+  /** Whether a new table names another location than the table that has its name. That one may be dropped by then. */
+  private boolean isElsewhere(CatalogTable table) {
+    SessionCatalog catalog = session.sessionState().catalog();
+    if (location(table) == null) return false;
+    try {
+      if (!catalog.tableExists(table.identifier())) return true;
+      return !location(table).equals(location(catalog.getTableMetadata(table.identifier())));
+    } catch (Exception failure) {
+      Platform.throwException(failure);
+      return true;
+    }
+  }
+
   private void checkCreate(CatalogTable table) {
     Map<String, Object> request = new HashMap<>();
-    request.put("location", location(table.storage().locationUri()));
+    request.put("location", location(table));
     python.ask("check_create", table.identifier(), request, null);
   }
 
-  private String location(Option uri) {
+  private String location(CatalogTable table) {
+    Option uri = table.storage().locationUri();
     if (uri.isEmpty()) return null;
     return HiveTableIndex.qualified(new Path((URI) uri.get()), session.sessionState().newHadoopConf()).toString();
   }
