@@ -29,6 +29,9 @@ _SUBSTITUTION: Final = "hive.variable.substitute"
 _RESTRICTIONS: Final = "hive.conf.restricted.list"
 _BY_DEFAULT: Final = "HIVE_CONF_RESTRICTED_LIST"  # Hive's name of the same setting, which knows its default
 
+# The protocols by which Java's XML parsers read other files.
+XML: Final = tuple(f"javax.xml.accessExternal{kind}" for kind in ("DTD", "Schema", "Stylesheet"))
+
 # Settings that name plug-in classes. Their code runs while a SparkContext starts.
 _CODE_AT_START = ("spark.plugins", "spark.extraListeners")
 
@@ -92,6 +95,7 @@ def _protect_system_properties(gateway: Any) -> None:
     """Makes clients of JDBC unable to set system properties (SystemProperties.java), and Hive and Hadoop unable to
     replace variables by settings, by system properties and by variables of the environment."""
     system = java_class(gateway.jvm, "java.lang.System")
+    confine_xml(gateway)
     system.setProperty(_SUBSTITUTION, "false")
     by_hive = java_class(gateway.jvm, "org.apache.hadoop.hive.conf.HiveConf$ConfVars").valueOf(_BY_DEFAULT)
     system.setProperty(_RESTRICTIONS, f"{by_hive.getDefaultValue()},{_SUBSTITUTION}")
@@ -99,6 +103,12 @@ def _protect_system_properties(gateway: Any) -> None:
     known = java_class(gateway.jvm, "java.util.List").of(system.getProperties()).toArray()
     system.setProperties(constructor.newInstance(known))
     java_class(gateway.jvm, "org.apache.hadoop.conf.Configuration").setRestrictSystemPropertiesDefault(True)
+
+
+def confine_xml(gateway: Any) -> None:
+    """Makes documents of XML unable to name other files: SQL's xpath functions read the DTD that a document names."""
+    for name in XML:
+        java_class(gateway.jvm, "java.lang.System").setProperty(name, "")
 
 
 def _prepare_classes(gateway: Any, conf: SparkConf) -> None:

@@ -202,8 +202,9 @@ def test_settings_and_options_lead_to_no_other_files(gateway: Gateway) -> None:
     assert HIDDEN in relative, relative
     assert "PERMISSION" in taken.upper(), taken
     assert taken == free.replace("-nosuch", "")
-    assert [answer for answer in answers[2:] if REJECTED not in answer] == []
-    url = f"{gateway.beeline('bob', password_of('bob'), 'SELECT 1', settings=[f'{analyzer}=true'])}"
+    assert REJECTED in answers[8] or answers[8] == []  # Spark 4.0 and 4.1 may write to the own table
+    assert [answer for answer in answers[2:8] + answers[9:] if REJECTED not in answer] == []
+    url = gateway.beeline("bob", password_of("bob"), "SELECT 1", settings=[f"{analyzer}=true"])
     assert REJECTED in url or "Failed to open new session" in url, url
 
 
@@ -268,8 +269,7 @@ def test_jdbc_statements_run_as_the_user(any_gateway: Gateway) -> None:
     ask = any_gateway.beeline
     location = f"{warehouse(any_gateway)}/alice.db/by_jdbc"
     alice = ask(
-        "alice",
-        password_of("alice"),
+        *("alice", password_of("alice")),
         "CREATE TABLE alice.by_jdbc USING parquet AS SELECT 11 AS id, current_user() AS name",
         "CREATE GLOBAL TEMPORARY VIEW seen_by_jdbc AS SELECT * FROM alice.by_jdbc",
         "SELECT concat('result ', id, name) FROM global_temp.seen_by_jdbc",
@@ -299,9 +299,9 @@ def test_jdbc_statements_run_as_the_user(any_gateway: Gateway) -> None:
 
 @pytest.mark.timeout(900)
 def test_variables_in_settings_and_properties_are_not_replaced(any_gateway: Gateway) -> None:
-    variable = "${env:AWS_SECRET_ACCESS_KEY}"
-    for settings in ([f"x={variable}"], ["hive.variable.substitute=true", f"x={variable}"]):
-        answer = any_gateway.beeline("bob", password_of("bob"), "SET x", settings=settings)
+    x = "x=${env:AWS_SECRET_ACCESS_KEY}"
+    for settings in (x, f"hive.variable.substitute=true {x}", "hive.metastore.uris=thrift://127.0.0.1:1"):
+        answer = any_gateway.beeline("bob", password_of("bob"), "SET x", settings=settings.split())
         assert "Failed to open new session" in answer, answer
         assert "xyzzy" not in answer, answer
     bob = Credentials(user="bob", password=password_of("bob"))

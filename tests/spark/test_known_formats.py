@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import QueryExecutionException
+from pyspark.errors import IllegalArgumentException, QueryExecutionException
 
 from spark_client.jvm.capabilities import capabilities
+from spark_client.jvm.sessions import XML, confine_xml
 from spark_client.session import Session
 
 HADOOP, HIVE = "org.apache.hadoop", "org.apache.hadoop.hive"
@@ -84,6 +88,71 @@ def called(spark: Session, class_name: str, method: str, *arguments: Any) -> Any
     return found.invoke(None, gateway.jvm.java.util.List.of(*arguments).toArray())
 
 
+@pytest.mark.parametrize(
+    ("caller", "expected", "other"),
+    [
+        (
+            "org.apache.spark.sql.execution.datasources.DataSource$.$anonfun$lookupDataSource$5",
+            "org.apache.spark.sql.execution.datasources.orc.OrcFileFormat",
+            "org.apache.spark.SparkContext",
+        ),
+        (
+            f"{HIVE}.ql.metadata.HiveUtils.getStorageHandler",
+            f"{HIVE}.ql.metadata.DefaultStorageHandler",
+            "java.util.ArrayList",
+        ),
+    ],
+)
+def test_a_caller_makes_objects_of_the_expected_kind_only(
+    spark: Session, loader: Any, caller: str, expected: str, other: str
+) -> None:
+    for name, is_expected in ((expected, True), (other, False)):
+        assert called(spark, "KnownFormats", "isExpected", loader.loadClass(name), caller) is is_expected
+
+
+@pytest.mark.skipif(pyspark.__version__ < "4", reason="without XML")
+def test_a_schema_of_xml_is_not_read(spark: Session, tmp_path: Path) -> None:
+    java: Any = spark._jvm
+    name = "org.apache.spark.sql.catalyst.xml.ValidatorUtil$"
+    reader = java.java.lang.Class.forName(name).getField("MODULE$").get(None)
+    schema = tmp_path / "schema.xsd"
+    schema.write_text('<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"/>')
+    before = called(spark, "NoSchemas", "enforce")
+    try:
+        with pytest.raises(Py4JJavaError, match="the option rowValidationXSDPath is not available"):
+            reader.getSchema(str(schema))
+    finally:
+        called(spark, "NoSchemas", "replace", before)
+    reader.getSchema(str(schema))
+
+
+def test_documents_of_xml_name_no_other_files(spark: Session, tmp_path: Path) -> None:
+    (tmp_path / "a.dtd").write_text('<!ENTITY x "of another file">')
+    query = f"""SELECT xpath_string('<!DOCTYPE a SYSTEM "file:{tmp_path}/a.dtd"><a>&x;</a>', 'a')"""
+    java: Any = spark._jvm
+    confine_xml(spark.sparkContext._gateway)
+    try:
+        with pytest.raises(Exception, match="Error loading expression"):
+            spark.sql(query).collect()
+    finally:
+        for name in XML:
+            java.java.lang.System.clearProperty(name)
+    assert spark.sql(query).collect() == [("of another file",)]
+
+
+def test_sessions_of_hive_lead_to_no_other_metastore(spark: Session) -> None:
+    java: Any = spark._jvm
+    class_ = capabilities(spark.sparkContext._gateway).loader("core").loadClass("spark_client.core.HadoopNames")
+    of_server = java.org.apache.hadoop.hive.conf.HiveConf()
+    of_server.setModifiableWhiteListRegex(class_.getField("OF_HIVE_SESSIONS").get(None))
+    conf = java.org.apache.hadoop.hive.conf.HiveConf(of_server)
+    for name in ("hive.exec.dynamic.partition.mode", "spark.sql.shuffle.partitions", "hive.server2.any", "x"):
+        conf.verifyAndSet(name, "1")
+    for name in ("hive.metastore.uris", "hive.metastore.rawstore.impl", "javax.jdo.option.ConnectionURL", "my.param"):
+        with pytest.raises(IllegalArgumentException, match=f"Cannot modify {name}"):
+            conf.verifyAndSet(name, "1")
+
+
 @pytest.fixture
 def protected(spark: Session) -> Any:
     """The settings of a new session as in a driver of one of several users."""
@@ -104,13 +173,15 @@ def protected(spark: Session) -> Any:
         ("textinputformat.record.delimiter", "x"),
         ("spark.sql.sources.outputCommitterClass", "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter"),
         ("spark.sql.catalog.other", "a.B"),
+        ("spark.sql.execution.pyspark.python", "/bin/sh"),
+        ("my.param", "1"),
         ("x", "${env:PATH}"),
     ],
 )
 def test_settings_that_reach_further_are_rejected_when_they_are_set(
     protected: Any, spark: Session, name: str, value: str
 ) -> None:
-    with pytest.raises(QueryExecutionException, match=r"setting .+ is not available on a server for several users"):
+    with pytest.raises(QueryExecutionException, match=rf"setting {re.escape(name)} is not available .+(--conf|value)"):
         protected.setConfString(name, value)
     assert not protected.contains(name)
     session: Any = spark._jsparkSession.newSession()
@@ -132,7 +203,17 @@ def test_a_view_stores_no_catalog(spark: Session) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["spark.sql.shuffle.partitions", "hive.exec.dynamic.partition.mode", "parquet.block.size", "write.mode", "x"],
+    [
+        "spark.sql.shuffle.partitions",
+        "spark.sql.execution.pyspark.fallback.own",
+        "spark.own.name",
+        "hive.exec.dynamic.partition.mode",
+        "pandas_on_Spark.compute.ops_on_diff_frames",
+        "mapreduce.job.queuename",
+        "parquet.block.size",
+        "write.mode",
+        "x",
+    ],
 )
 def test_other_settings_can_be_set_and_removed(protected: Any, name: str) -> None:
     protected.setConfString(name, "7")

@@ -5,6 +5,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /**
  * Names of settings and properties that reach Hadoop's configuration, in a driver that serves one of several users.
@@ -12,7 +13,7 @@ import java.util.Set;
  * Hadoop, Hive and the libraries of the formats read hundreds of names. Some load a class or lead to other files. Some
  * hold serialized objects, such as `parquet.private.read.filter.predicate`, and deserialization runs code.
  */
-final class HadoopNames {
+public final class HadoopNames {
   /** Beginnings of the names that a user may set. */
   private static final List ALLOWED = Arrays.asList(
       "hive.auto.", "hive.bucket_execution_enabled", "hive.cbo.", "hive.cli.", "hive.compute.", "hive.concatenate.",
@@ -21,7 +22,8 @@ final class HadoopNames {
       "hive.exec.parallel", "hive.exec.reducers.", "hive.execution.engine", "hive.fetch.", "hive.groupby.",
       "hive.limit.", "hive.map.", "hive.mapjoin.", "hive.mapred.", "hive.merge.", "hive.optimize.", "hive.ppd.",
       "hive.resultset.", "hive.server2.", "hive.skewjoin.", "hive.stats.autogather", "hive.stats.fetch.",
-      "hive.strict.", "hive.support.", "hive.tez.", "hive.vectorized.", "catalog.name", "skew.", "write.");
+      "hive.strict.", "hive.support.", "hive.tez.", "hive.vectorized.", "catalog.name",
+      "mapred.job.queue.name", "mapreduce.job.queuename", "pandas_on_spark.", "skew.", "tez.queue.name", "write.");
   /** Beginnings of the names of formats that a user may set, also as properties and options. */
   private static final List ALLOWED_OF_FORMATS = Arrays.asList(
       "parquet.block.", "parquet.bloom.", "parquet.column", "parquet.compression", "parquet.dictionary.",
@@ -39,7 +41,20 @@ final class HadoopNames {
   /** A property that names a file, which Hive's client reads before it asks the metastore to create the table. */
   private static final String SCHEMA = "avro.schema.url";
 
+  /**
+   * The names that the sessions of JDBC clients may set in Hive's own configuration, as a regular expression. A session
+   * can call the metastore with that configuration, also another one, or one in this JVM, which loads classes.
+   */
+  public static final String OF_HIVE_SESSIONS = ofHiveSessions();
+
   private HadoopNames() {}
+
+  private static String ofHiveSessions() {
+    StringBuilder names = new StringBuilder("(?i)[^.]*|spark\\..*");
+    for (Object each : ALLOWED) names.append('|').append(Pattern.quote((String) each)).append(".*");
+    for (Object each : ALLOWED_OF_FORMATS) names.append('|').append(Pattern.quote((String) each)).append(".*");
+    return names.toString();
+  }
 
   /** Whether a user may set a setting. Spark copies all settings of the session to Hadoop's configuration. */
   static boolean isSetting(String name) {

@@ -4,10 +4,15 @@ import java.lang.reflect.Modifier;
 import java.sql.Driver;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Function;
+import java.util.stream.Stream;
 
+import org.apache.hadoop.hive.ql.metadata.HiveStorageHandler;
 import org.apache.hadoop.hive.serde2.Deserializer;
+import org.apache.spark.sql.sources.DataSourceRegister;
 
 /**
  * The context class loader of a driver that serves one of several users. Through it, Spark and Hive load the classes
@@ -24,6 +29,10 @@ public final class KnownFormats extends ClassLoader {
       org.apache.hadoop.mapred.InputFormat.class, org.apache.hadoop.mapreduce.InputFormat.class,
       org.apache.hadoop.mapred.OutputFormat.class, org.apache.hadoop.mapreduce.OutputFormat.class, Deserializer.class,
       Driver.class);
+  /** Methods that make an object of the class that a property of a table names, before they look at its kind. */
+  private static final String SPARK_SOURCES = "org.apache.spark.sql.execution.datasources.DataSource$.";
+  private static final String STORAGE_HANDLERS = HIVE + "ql.metadata.HiveUtils.getStorageHandler";
+  private static final Function CALLER = new Caller();
   /** The formats of Spark itself, and of the libraries with which it reads and writes files. */
   private static final List PACKAGES = Arrays.asList("org.apache.spark.", "org.apache.parquet.", "org.apache.orc.");
   private static final Set NAMES = new HashSet(Arrays.asList(
@@ -50,11 +59,30 @@ public final class KnownFormats extends ClassLoader {
 
   protected Class loadClass(String name, boolean resolve) throws ClassNotFoundException {
     Class loaded = super.loadClass(name, resolve);
-    if (isFormat(loaded) && !isKnown(name)) {
+    if (isFormat(loaded) && !isKnown(name) || !isExpected(loaded, (String) StackWalker.getInstance().walk(CALLER))) {
       throw new ClassNotFoundException(
           name + " is not available on a server for several users: use a format that reads only the files of its table");
     }
     return loaded;
+  }
+
+  /** Whether a caller that makes an object of any class gets one of the kind that it expects. */
+  private static boolean isExpected(Class loaded, String caller) {
+    if (caller.startsWith(SPARK_SOURCES)) return DataSourceRegister.class.isAssignableFrom(loaded);
+    return !STORAGE_HANDLERS.equals(caller) || HiveStorageHandler.class.isAssignableFrom(loaded);
+  }
+
+  /** Finds the method that asks for a class. Other class loaders pass its request on. */
+  private static final class Caller implements Function {
+    public Object apply(Object frames) {
+      for (Iterator each = ((Stream) frames).iterator(); each.hasNext();) {
+        StackWalker.StackFrame frame = (StackWalker.StackFrame) each.next();
+        String name = frame.getClassName();
+        if (name.startsWith("java.") || name.startsWith(KnownFormats.class.getName())) continue;
+        if (!frame.getMethodName().equals("loadClass")) return name + "." + frame.getMethodName();
+      }
+      return "";
+    }
   }
 
   private static boolean isFormat(Class loaded) {

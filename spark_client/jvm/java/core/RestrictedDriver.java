@@ -80,6 +80,7 @@ public final class RestrictedDriver extends Rule {
     this.session = session;
     this.isOn = session.sparkContext().conf().getBoolean(SETTING, false);
     if (isOn) FixedSettings.enforce(session.sparkContext().conf());
+    if (isOn) NoSchemas.enforce();
   }
 
   public TreeNode apply(TreeNode plan) {
@@ -256,8 +257,12 @@ public final class RestrictedDriver extends Rule {
   }
 
   static void reject(String what) {
-    Platform.throwException(new QueryExecutionException(
-        what + " is not available on a server for several users: read and write tables; files named by a path, classes "
-            + "and programs would go around the metastore's rights", null));
+    reject(what, "read and write tables; files named by a path, classes and programs would go around the metastore's "
+        + "rights");
+  }
+
+  static void reject(String what, String hint) {
+    Platform.throwException(
+        new QueryExecutionException(what + " is not available on a server for several users: " + hint, null));
   }
 }

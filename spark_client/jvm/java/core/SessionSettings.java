@@ -24,10 +24,14 @@ final class SessionSettings extends HashMap {
   /** Beginnings of the names of Spark's settings that load classes, lead to other files or start programs. */
   private static final List RESERVED = Arrays.asList(
       "spark.hadoop.", "spark.connect.", "spark.sql.catalog.", "spark.sql.defaultcatalog",
-      "spark.sql.execution.pyspark.", "spark.sql.extensions", "spark.sql.extendedexplainproviders",
+      "spark.sql.execution.pyspark.python", "spark.sql.extensions", "spark.sql.extendedexplainproviders",
       "spark.sql.sources.commitprotocol", "spark.sql.sources.outputcommitter", "spark.sql.parquet.output.committer",
       "spark.sql.streaming.checkpoint");
   private static final String VARIABLE = "${";
+  private static final String HINT = "its value can load classes or lead to other files; the server may set it with "
+      + "--conf";
+  private static final String OTHER_HINT = "it may be one of Hadoop or of a format; begin the name of an own setting "
+      + "with spark. or leave out the dots; the server may set others with --conf";
   private static final String CATALOG = "spark.sql.catalog.";
 
   private final SparkContext context;
@@ -65,7 +69,7 @@ final class SessionSettings extends HashMap {
       String known = session.sparkContext().conf().get(name, null);
       if (!name.startsWith(CATALOG) || ((Map.Entry) entry).getValue().equals(known)) continue;
       session.sessionState().catalogManager().reset();
-      RestrictedDriver.reject("the setting " + name);
+      RestrictedDriver.reject("the setting " + name, HINT);
     }
   }
 
@@ -82,9 +86,10 @@ final class SessionSettings extends HashMap {
   /** The server's own values are allowed: new sessions have them, those of JDBC also those of Hadoop and of Java. */
   private void check(String name, String value) {
     if (value.equals(context.conf().get(name, null))) return;
-    if (value.contains(VARIABLE)) RestrictedDriver.reject("a variable in the setting " + name);
+    if (value.contains(VARIABLE)) RestrictedDriver.reject("a variable in the setting " + name, "write its value");
     if (value.equals(context.hadoopConfiguration().get(name)) || value.equals(System.getProperty(name))) return;
-    if (!isAllowed(name.toLowerCase(Locale.ROOT))) RestrictedDriver.reject("the setting " + name);
+    String hint = name.startsWith("spark.") ? HINT : OTHER_HINT;
+    if (!isAllowed(name.toLowerCase(Locale.ROOT))) RestrictedDriver.reject("the setting " + name, hint);
   }
 
   private static boolean isAllowed(String name) {
