@@ -3,6 +3,7 @@ database may be null."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -10,6 +11,7 @@ from typing import Any, Final
 from metastore.errors import UnavailableError
 from thrift_idl.gen.hive_metastore import ttypes as hive
 
+log = logging.getLogger("metastore.import")
 _SHOWN: Final = 200  # characters of the error about a row
 _NEEDED: Final[Mapping[type, tuple[str, ...]]] = {
     hive.CheckConstraintsResponse: ("checkConstraints",),
@@ -82,10 +84,14 @@ def check_objects(address: str, kind: str, objects: Iterable[Any]) -> None:
 
 @contextmanager
 def converting(address: str, what: str) -> Iterator[None]:
-    """Raises UnavailableError for a row with values that Hive does not write: null, too large, of another type."""
+    """Raises UnavailableError for a row with values that Hive does not write: null, too large, of another type.
+
+    A fault of this program can raise the same errors, so the debug log has the traceback.
+    """
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        log.debug("%s: reading or storing %s failed", address, what, exc_info=True)
         raise UnavailableError(
             f"{address}: a row of {what} is not as Hive writes it ({type(error).__name__}: "
             f"{str(error).partition(chr(10))[0][:_SHOWN]}). Correct or delete it"
