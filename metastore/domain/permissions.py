@@ -183,7 +183,7 @@ _WRITING: Final = (Right.INSERT, Right.UPDATE, Right.DELETE, Right.ALTER, Right.
 
 
 def rights_to_lock(*, of_table: bool, reads: bool) -> tuple[Right, ...]:
-    """Returns the rights of which a lock on a table or database requires one. To read, visibility is enough.
+    """Returns the rights that permit a lock on a table or database; one is enough. To read, visibility is enough.
 
     ALTER or DROP for other locks of a database, because they block all of its tables.
     """

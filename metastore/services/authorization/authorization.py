@@ -92,8 +92,8 @@ class Authorization:
         return _holder(self.grants())
 
     def renewable(self, first: int, last: int) -> tuple[str | None, set[int]]:
-        """Returns the user whose transactions in this range of ids the caller may renew (None: all users), and those of
-        them that need a right that the caller has lost.
+        """Returns the user whose transactions in this range of ids the caller may renew (None: all users), and the ids
+        of transactions that need a right that the caller has lost.
         """
 
         def decided(work: UnitOfWork) -> tuple[str | None, set[int]]:

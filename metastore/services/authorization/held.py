@@ -76,7 +76,7 @@ class HeldChecks:
             raise _denial(TransactionAbortedError(text))
 
     def lost_transactions(self, ids: Sequence[int]) -> set[int]:
-        """Returns those of the caller's transactions whose rights the caller has lost."""
+        """Returns the transactions that need a right that the caller has lost. `ids`: the caller's transactions."""
         user = self._grants.user or ""
         return self._lost(ids, self._renewable.transactions, lambda new: self._work.held.of_transactions(new, user))
 

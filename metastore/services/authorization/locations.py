@@ -24,9 +24,9 @@ def check_locations(
 ) -> Claim | None:
     """Returns the locations that the caller may register only while no other object uses them.
 
-    A caller may register a location below one on which LOCATION is granted (`granted_locations`), those of the table,
-    of its partitions and in its properties, and a location below the database's that no other object uses. The owner
-    of a database may register any location below it that no table of another database uses. A location that is not
+    A caller may register locations that LOCATION permits (`granted_locations`), the locations of the table, of its
+    partitions and in its properties, and a location below the database's that no other object uses. The owner of a
+    database may register any location below it that no table of another database uses. A location that is not
     absolute, or has a variable or a pattern, requires LOCATION on everything: each client decides where it leads.
     Nobody registers a location in the trash, where the data of all users is.
 
@@ -64,8 +64,8 @@ def check_locations(
 
 
 def granted_locations(work: UnitOfWork, grants: CallerGrants, roots: Roots, locations: Iterable[str]) -> set[str]:
-    """Returns the locations that LOCATION permits. Those of a table of which a rule denies a right are not among them,
-    because the caller would have this right on another table there.
+    """Returns the locations that LOCATION permits. If a rule denies a right on a table, LOCATION does not permit the
+    locations of this table: the caller would have the right on another table there.
     """
     above = roots.canonical(grants.locations - {ANY_LOCATION}).values()
     granted = {location for location in locations if ANY_LOCATION in grants.locations or is_in(location, above)}
@@ -113,8 +113,8 @@ def _inside(
     work: UnitOfWork, own: Sequence[str], table_id: int | None, locations: Iterable[str], *, owned: DatabaseName | None
 ) -> set[str]:
     """Returns the locations at or below the `own` ones. Without a table, only the own ones of the database itself,
-    because other objects are below them. Directories of other objects in the table's are left out; if the caller owns
-    the database (`owned`), only those of tables of other databases.
+    because other objects are below them. Leaves out the directories of other objects inside the table's. If the caller
+    owns the database (`owned`), leaves out only the directories of other databases' tables.
     """
     inside = {location for location in locations if is_in(location, own)}
     if table_id is None:

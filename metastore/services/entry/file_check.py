@@ -105,8 +105,8 @@ class FileCheckService(FileService):
         return [(owner, struct) for owner, struct in structs if struct.locationUri not in kept]
 
     def _properties_of(self, stored: StoredTable) -> Iterator[FileProblem]:
-        """Yields the odd properties of a table, and those of partitions that the table or another partition does not
-        have with the same value.
+        """Yields the odd properties of a table and of its partitions. Yields a property that several have with the same
+        value once.
         """
         reported = set[tuple[str, str]]()
         yield from _odd_properties(str(stored.ref.name), _properties(stored.encoded.decode()), reported)

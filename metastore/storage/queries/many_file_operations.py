@@ -1,8 +1,9 @@
 """The statements of `file_operations` and `file_locks` for many locations at a time.
 
-Those compare each location with each operation, which is fastest for few locations, but takes minutes for 20,000
-dropped partitions, while all other calls wait for the lock. Here, each location is expanded to the directories above
-it, and equal paths are grouped. No path is joined: PostgreSQL takes the journal for small, and would compare all pairs.
+The statements there compare each location with each operation. That is fastest for few locations, but takes minutes
+for 20,000 dropped partitions, while all other calls wait for the lock. Here, each location is expanded to the
+directories above it, and equal paths are grouped. No path is joined: PostgreSQL takes the journal for small, and would
+compare all pairs.
 """
 
 from __future__ import annotations

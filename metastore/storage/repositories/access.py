@@ -351,7 +351,7 @@ class Access(Repository):
         return (denied | {fold_column(row.column_name) for row in rows}) - {""}
 
     def denied_tables(self, grants: CallerGrants) -> list[int]:
-        """Returns the ids of the tables of which a rule denies a right to the caller, or a column."""
+        """Returns the ids of the tables on which a rule denies the caller a right, or hides a column."""
         return list(self._connection.execute(_DENIED_TABLES, parameters(grants)).scalars())
 
     def columns(self, names: Sequence[TableName]) -> dict[TableName, TableColumns]:

@@ -61,7 +61,7 @@ class Held(Repository):
         return {row.id: row.user_name for row in self._connection.execute(query)}
 
     def open_transactions(self, first: int, last: int, user: str) -> Sequence[int]:
-        """Lists the open transactions of the user in this range of ids: clients send ranges of which few exist."""
+        """Lists the open transactions of the user in this range of ids. Most ids of a range do not exist."""
         query = select(transactions.c.id).where(
             transactions.c.id.between(first, last), transactions.c.state == OPEN, transactions.c.user_name == user
         )
