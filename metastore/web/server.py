@@ -43,6 +43,18 @@ class _BoundedProtocol(H11Protocol):
             self.connections.discard(closed)  # at once: `connection_lost` follows after other connections were accepted
             closed.transport.abort()
 
+    def send_400_response(self, msg: str) -> None:
+        """Answers a malformed request. Drops the application's response if the error is in the body: uvicorn would try
+        to send both, and log a traceback for each such request.
+        """
+        if self.cycle is not None and self.cycle.response_started:
+            self.transport.close()
+            return
+        super().send_400_response(msg)
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._deadline.cancel()
         super().connection_lost(exc)

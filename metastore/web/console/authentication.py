@@ -6,14 +6,16 @@ import asyncio
 import base64
 import binascii
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final, Protocol
 from urllib.parse import parse_qs, quote, urlsplit
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 
+from metastore.addresses import peer_name
 from metastore.identity import (
     JWT,
     PASSWORD,
@@ -199,18 +201,19 @@ async def _result(login: Future[Identity]) -> Identity:
 
 
 async def _body(request: Request) -> bytes:
-    """Reads the body of a form. Raises AuthenticationFailedError if it is too long."""
+    """Reads the body of a form. Raises AuthenticationFailedError if it is too long, or breaks off."""
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _MAX_FORM:
-            raise AuthenticationFailedError("The login form is too long")
-    return body
+    with suppress(ClientDisconnect):
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > _MAX_FORM:
+                raise AuthenticationFailedError("The login form is too long")
+        return body
+    raise AuthenticationFailedError("The login form breaks off")  # nobody receives this answer
 
 
 def _peer(request: Request) -> str:
-    host, port = (request.client.host, request.client.port) if request.client else ("", 0)
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return peer_name(request.client.host, request.client.port) if request.client else ":0"
 
 
 def _is_loopback(request: Request) -> bool:

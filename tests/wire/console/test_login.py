@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import socket
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -55,6 +57,19 @@ def test_forms_of_other_sites_are_rejected(guarded: Console, headers: dict[str, 
     assert not visitor.cookies
     without = visitor.send("POST", "/logout", "", {"Content-Type": "application/x-www-form-urlencoded"})
     assert without.status == 403
+
+
+@pytest.mark.parametrize("rest", [b"Transfer-Encoding: chunked\r\n\r\nno chunk\r\n", b"Content-Length: 9\r\n\r\nuser"])
+def test_a_form_that_breaks_off_leaves_no_traceback_in_the_log(guarded: Console, rest: bytes) -> None:
+    address = urlsplit(guarded.url)
+    host = f"{address.hostname}:{address.port}"
+    with socket.create_connection((address.hostname, address.port), 20) as client:
+        client.sendall(f"POST /login HTTP/1.1\r\nHost: {host}\r\nOrigin: {guarded.url}\r\n".encode() + rest)
+        client.shutdown(socket.SHUT_WR)
+        while client.recv(1000):
+            pass
+    assert guarded.visitor().get("/login").status == 200  # the server has noticed
+    assert "Traceback" not in guarded.server.log.read_text()
 
 
 @pytest.mark.parametrize("target", ["//evil.example", "https://evil.example/", "/\\evil.example", "", "/a\nb"])

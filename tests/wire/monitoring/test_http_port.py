@@ -69,6 +69,11 @@ def test_a_broken_connection_leaves_no_traceback_in_the_log(database_url: str, s
         with socket.create_connection((host, int(port)), 20) as client:
             client.sendall(message)
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
+    for path in ("/metrics", "/logout", "/nowhere"):  # the error is in the body, when the application has begun
+        with socket.create_connection((host, int(port)), 20) as client:
+            head = f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nTransfer-Encoding: chunked\r\n\r\n"
+            client.sendall(head.encode() + b"not a chunk\r\n")
+            assert client.recv(1000).startswith(b"HTTP/1.1 400")
     assert page(f"{match[1]}/health/ready") == "ready\n"
     assert server.stop() == 0
     assert "Traceback" not in server.log.read_text()
