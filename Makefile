@@ -1,6 +1,6 @@
 # Start with `make demo`, `make test` or `make docs`. Each creates .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint docs bench bench-zipf crash audit image-steps spark-versions spark-interfaces interop hive-tests generate clean
+.PHONY: help demo test quick lint docs bench bench-zipf crash faults outages promises random-sql audit image-steps spark-versions spark-interfaces interop hive-tests generate clean
 READY := .venv/.ready
 DEMO_READY := .venv/.ready-demo
 CLASSES := .venv/class-data/spark.jsa
@@ -41,6 +41,18 @@ crash: $(READY)  ## Kill writers at every step and run writers concurrently: mak
 
 bench-zipf: $(READY)  ## Compare list bucketing with other layouts; writes the figures of docs/benchmarks.md
 	@.venv/bin/python -W ignore -m tests.bench.zipf $(ARGS)
+
+faults: $(READY)  ## Kill workers and lose COMMITs at every step of file operations: make faults ARGS="kills" (not part of the tests)
+	@.venv/bin/python -W ignore -m tests.bench.faults $(ARGS)
+
+outages: $(READY)  ## Upgrade, restart and fail over under writers: make outages ARGS="rolling --from COMMIT" (not part of the tests)
+	@.venv/bin/python -W ignore -m tests.bench.operating $(ARGS)
+
+promises: $(READY)  ## Attack a server with TLS and grants, and check each promise of the security pages
+	@.venv/bin/python -W ignore -m tests.bench.promises $(ARGS)
+
+random-sql: $(READY)  ## Compare random statements through four interfaces with SQLite: make random-sql ARGS="--seed 7" (not part of the tests)
+	@.venv/bin/python -W ignore -m tests.bench.random_sql $(ARGS)
 
 audit: $(READY)  ## Check the image's packages for known vulnerabilities (not part of the tests)
 	@.venv/bin/python scripts/audit.py

@@ -14,8 +14,8 @@ from metastore.importing.following.follower import Follower
 from metastore.importing.following.running import follow
 from metastore.importing.sources.opening import open_source
 from metastore.importing.verifying import Difference
-from tests.bench.following.writers import DATABASES, Writer
 from tests.fixtures.server import connected, running
+from tests.interop.following_writers import DATABASES, Writer
 from tests.interop.sources import RealSource
 from tests.wire.builders import table
 from tests.wire.importing.moving import compare, copy, opened

@@ -19,9 +19,9 @@ from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.thrift_calls import ThriftCalls
 from metastore.importing.switching import switch
 from metastore.importing.verifying import Difference
-from tests.bench.following.writers import DATABASES, Writer
 from tests.fixtures.real_hive import JARS, RealHive, running_real_hive, why_not
 from tests.fixtures.server import Server, connected, running
+from tests.interop.following_writers import DATABASES, Writer
 from tests.interop.maven import UnavailableError, fetched
 from tests.wire.importing.moving import compare, copy, opened
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore

@@ -1,1 +1,1 @@
-"""Servers in difficult conditions: rolling upgrades, PostgreSQL's death, and a soak test with hostile clients."""
+"""Servers in difficult conditions: rolling upgrades, restarts, and fail-overs that lose commits."""

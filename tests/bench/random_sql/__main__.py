@@ -1,6 +1,6 @@
 """Random statements and queries by two drivers, Spark Connect and JDBC, beside SQLite: python -m tests.bench.random_sql
 
-The processes are those of tests.bench.writing.random_interfaces_run. A driver or the metastore is killed now and then.
+A driver or the metastore is killed now and then.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import random
 import click
 
 from tests.bench.random_sql.many import many_partitions, small_inserts
+from tests.bench.random_sql.processes import started
 from tests.bench.random_sql.run import Run
-from tests.bench.writing.random_interfaces_run import started
 from tests.fixtures.java_options import set_java_options
 
 

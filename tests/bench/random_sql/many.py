@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from tests.bench.random_sql.processes import CLASSIC, JDBC, OTHER
 from tests.bench.random_sql.queries import all_rows, random_query
 from tests.bench.random_sql.run import Run
 from tests.bench.random_sql.tables import ID, Table
 from tests.bench.random_sql.texts import INT, TEXT, Column
-from tests.bench.writing.random_interfaces import CLASSIC, JDBC, OTHER
 
 
 def small_inserts(run: Run, count: int) -> None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.bench.random_sql.changes import Change, literal_change, random_change
+from tests.bench.random_sql.processes import JDBC, OTHER
 from tests.bench.random_sql.queries import Query, all_rows, random_query
 from tests.bench.random_sql.tables import Oracle, Row, Table, random_table
-from tests.bench.writing.random_interfaces import JDBC, OTHER
 
 _CONFLICTS = ("WRITE_CONFLICT", "PublishConflictError", "40001")
 _TABLES = 3  # that exist at the same time

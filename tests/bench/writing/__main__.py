@@ -1,8 +1,7 @@
-"""`make crash`, and the benchmarks of writing. Each has its own metastore and Spark session, and prints figures."""
+"""`make crash`: writers that are killed, run concurrently, or lose their metastore."""
 
 from __future__ import annotations
 
-import os
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -17,15 +16,9 @@ import spark_client
 from metastore.client import MetastoreClient
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
-from tests.bench.writing import publishing
 from tests.bench.writing.crash import crash
 from tests.bench.writing.outage import kill, outage, restart
-from tests.bench.writing.processes import answering
-from tests.bench.writing.random_dml import random_dml
-from tests.bench.writing.random_interfaces_run import random_interfaces
 from tests.bench.writing.rivals import rivals
-from tests.bench.writing.small_inserts import small_inserts
-from tests.bench.writing.throughput import HEAD, LAYOUTS, throughput
 from tests.fixtures.java_options import set_java_options
 from tests.fixtures.server import Server, running
 
@@ -136,90 +129,6 @@ def outage_command(rounds: int) -> None:
     for text in wrong:
         click.echo(text, err=True)
     raise SystemExit(1 if wrong else 0)
-
-
-@main.command("publishing")
-@click.option("--partitions", default=10_000, show_default=True)
-@click.option("--insert", default=10_000, show_default=True, help="Partitions for whole INSERTs.")
-@click.option("--hive-writer", default=1_000, show_default=True, help="Partitions for Spark's Hive writer.")
-def publishing_command(partitions: int, insert: int, hive_writer: int) -> None:
-    """Measures one INSERT into many new partitions, by us and by Spark, and the part outside of Spark's job."""
-    with started() as (server, spark, metastore):
-        publishing.ours(spark, metastore, "warm_up", 10, overwrite=False)
-        for overwrite in (False, True):
-            click.echo(publishing.placed(spark, metastore, "placed", partitions, overwrite=overwrite))
-            click.echo(publishing.ours(spark, metastore, "ours", insert, overwrite=overwrite))
-        spark.stop()
-        for converted, count in ((True, insert), (False, hive_writer)):
-            table = f"theirs_{converted}".lower()
-            click.echo(publishing.plain(server.uri, server.warehouse, table, count, converted=converted))
-
-
-@main.command("dml")
-@click.option("--steps", default=2_000, show_default=True)
-@click.option("--seconds", default=3_600, show_default=True, help="Start no table after this time.")
-@click.option("--seed", default=1, show_default=True)
-def dml_command(steps: int, seconds: int, seed: int) -> None:
-    """Compares random statements with the same changes of rows in memory, and with a Spark without the library."""
-    with (
-        started() as (server, spark, metastore),
-        answering("tests.bench.writing.plain", server.uri, server.warehouse) as plain,
-    ):
-        figures = random_dml(
-            spark,
-            metastore,
-            steps,
-            seed,
-            seconds=seconds,
-            plain=plain,
-            tell=lambda text: click.echo(f"\n{text}", err=True),
-        )
-    click.echo(f"seed {seed}: {figures}")
-    raise SystemExit(1 if figures.wrong else 0)
-
-
-@main.command("interfaces")
-@click.option("--tables", default=6, show_default=True)
-@click.option("--steps", default=20, show_default=True, help="Number of steps on each table.")
-@click.option(
-    "--inserts", default=100, show_default=True, help="Number of INSERTs of one row, through all interfaces in turn."
-)
-@click.option(
-    "--partitions", default=5_000, show_default=True, help="Number of partitions with three files each; 0: none."
-)
-@click.option("--seconds", default=3_600, show_default=True, help="Start no step after this time.")
-@click.option("--seed", default=1, show_default=True)
-def interfaces_command(tables: int, steps: int, inserts: int, partitions: int, seconds: int, seed: int) -> None:
-    """Runs random statements through two drivers, Spark Connect and JDBC, and kills some of them."""
-    figures = random_interfaces(
-        tables, steps, inserts, partitions, seconds=seconds, seed=seed, tell=lambda text: click.echo(text, err=True)
-    )
-    click.echo(f"seed {seed}: {figures}")
-    raise SystemExit(1 if figures.wrong else 0)
-
-
-@main.command("throughput")
-@click.option("--rows", default=3_000_000, show_default=True)
-@click.option("--rounds", default=3, show_default=True, help="Number of warm rounds, after a cold one.")
-@click.option("--layout", "layouts", multiple=True, type=click.Choice(list(LAYOUTS)), help="All by default.")
-def throughput_command(rows: int, rounds: int, layouts: tuple[str, ...]) -> None:
-    """Measures writing and reading in each layout, by us and by Spark."""
-    with server() as running_server:
-        click.echo(HEAD)
-        for timing in throughput(running_server.uri, running_server.warehouse, rows, rounds, layouts or list(LAYOUTS)):
-            click.echo(timing)
-    click.echo(f"{rows:,} rows; {os.cpu_count()} cores; load at the end {', '.join(map(str, os.getloadavg()))}")
-
-
-@main.command("small-inserts")
-@click.option("--rounds", default=20, show_default=True, help="Number of rounds, after six that do not count.")
-def small_inserts_command(rounds: int) -> None:
-    """Measures small INSERTs and a repeated read, by us and by Spark with Derby."""
-    with server() as running_server, tempfile.TemporaryDirectory() as folder:
-        click.echo("| seconds | ours | Spark's own with Derby | ratio |\n| --- | --: | --: | --: |")
-        for row in small_inserts(running_server.uri, folder, rounds):
-            click.echo(row)
-    click.echo(f"load at the end {', '.join(map(str, os.getloadavg()))}")
 
 
 if __name__ == "__main__":

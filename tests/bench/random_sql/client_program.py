@@ -1,6 +1,6 @@
 """Processes through which statements reach tables: a driver that serves Connect and JDBC, another driver, a client.
 
-    python interfaces.py driver URI [CONNECT_PORT THRIFT_PORT] | python interfaces.py connect sc://host:port
+    python client_program.py driver URI [CONNECT_PORT THRIFT_PORT] | python client_program.py connect sc://host:port
 
 Each line of input is {"sql": …, "interface": "classic" or a JDBC URL}; each line of output has `rows` or `error`. It
 imports no other module of the tests, so that a Python with only Spark Connect's client can run it.

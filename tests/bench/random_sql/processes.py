@@ -1,9 +1,10 @@
-"""Starts the processes of `random_interfaces`: PostgreSQL, a metastore, two drivers and a client of Spark Connect."""
+"""Starts PostgreSQL, a metastore, two drivers and a client of Spark Connect. Runs statements through each of them."""
 
 from __future__ import annotations
 
+import json
 import os
-import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -19,14 +20,46 @@ from migrations import runner
 from spark_client.errors import SessionError
 from spark_client.jvm.servers import check_free
 from tests.bench.writing.outage import kill
-from tests.bench.writing.random_interfaces import CLASSIC, CONNECT, JDBC, OTHER, Figures, Interface, RandomInterfaces
 from tests.fixtures.real_hive import free_port
 from tests.fixtures.server import running
 from tests.fixtures.sparks import python_of_client
 
+CLASSIC, OTHER, CONNECT, JDBC = "driver", "other driver", "Connect", "JDBC"
 _ROOT = Path(__file__).parents[3]
-_PROGRAM = str(Path(__file__).with_name("interfaces.py"))
+_PROGRAM = str(Path(__file__).with_name("client_program.py"))
 _HAS_CONNECT = pyspark.__version__ >= "4"
+
+
+class Interface:
+    """A process that runs statements through one of its interfaces. `ask` raises EOFError if the process has ended."""
+
+    def __init__(self, command: list[str], environment: Mapping[str, str]) -> None:
+        self._command, self._environment = command, environment
+        self.start()
+
+    def start(self) -> None:
+        """Starts the process, and waits until it answers."""
+        self.process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(self._environment)
+        )
+        self._line()
+
+    def ask(self, sql: str, interface: str = "classic") -> Any:
+        """Runs a statement in the session, or through the interface with this JDBC URL. Returns its rows or error."""
+        assert self.process.stdin
+        print(json.dumps({"sql": sql, "interface": interface}), file=self.process.stdin, flush=True)
+        return self._line()
+
+    def kill(self) -> None:
+        """Kills the process with SIGKILL. Its JVM ends with it."""
+        self.process.kill()
+        self.process.wait(60)
+
+    def _line(self) -> Any:
+        for line in self.process.stdout or ():
+            if line.startswith("{"):
+                return json.loads(line)
+        raise EOFError
 
 
 class _Metastore:
@@ -121,22 +154,3 @@ def started() -> Iterator[tuple[Mapping[str, Callable[[str], Any]], Mapping[str,
             "metastore": (CLASSIC, metastore.restart),
         }
         yield drivers.interfaces(), kills
-
-
-def random_interfaces(
-    tables: int,
-    steps: int,
-    inserts: int,
-    partitions: int,
-    *,
-    seconds: float,
-    seed: int,
-    tell: Callable[[str], None],
-) -> Figures:
-    """Runs the small INSERTs, the large table and the steps. With Spark 3.5, Spark Connect is left out."""
-    with started() as (interfaces, kills):
-        run = RandomInterfaces(interfaces, kills, random.Random(seed), tell)
-        run.small_inserts(inserts)
-        if partitions:
-            run.many_partitions(partitions, 3)
-        return run.run(tables, steps, seconds)

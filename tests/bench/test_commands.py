@@ -1,0 +1,49 @@
+"""Runs each long test and benchmark at its smallest size, so that they keep working. `make` and docs name the commands.
+
+`tests/spark/test_crash.py` does the same for `make crash`. Upgrades need the code of an older commit.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = {
+    "bench": ["tests.bench", "--partitions", "50", "--hive-up-to", "0", "--seconds", "0.05", "--idle", "10"],
+    "processor": ["tests.bench.processor", "--alone", "--partitions", "50", "--calls", "5", "--rounds", "1"],
+    "walk": ["tests.bench.walk", "get_table"],
+    "promises": ["tests.bench.promises"],
+    "races": ["tests.bench.faults", "races", "--rounds", "2"],
+    "zipf": ["tests.bench.zipf", "--partitions", "2", "--rows", "300", "--rounds", "1", "--no-write"],
+    "random-sql": ["tests.bench.random_sql", "--steps", "4", "--each", "2", "--inserts", "3", "--partitions", "0"],
+}
+PRINTED = {
+    "bench": "written to",
+    "processor": "get_table: ours",
+    "walk": "get_table",
+    "promises": "promises hold",
+    "races": "check: 0 problems",
+    "zipf": "list bucketing",
+    "random-sql": "0 wrong",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_command_works_at_its_smallest_size(name: str, tmp_path: Path) -> None:
+    output = ["--output", str(tmp_path)] if name == "bench" else []
+    command = [sys.executable, "-W", "ignore", "-m", *COMMANDS[name], *output]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
+    assert ended.returncode == 0, (ended.stdout + ended.stderr)[-3000:]
+    assert PRINTED[name] in ended.stdout + ended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["rolling", "interruptions", "lost-commits"])
+def test_outages_have_a_command_line(command: str) -> None:
+    program = [sys.executable, "-W", "ignore", "-m", "tests.bench.operating", command, "--help"]
+    assert subprocess.run(program, cwd=ROOT, capture_output=True, timeout=120, check=False).returncode == 0
