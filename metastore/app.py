@@ -362,7 +362,7 @@ class Application:
             "hiveserver": HiveServerHandlers(),
             "dependencies": DependencyHandlers(DependencyService(self._store, _now), waiting),
             "runtime_statistics": RuntimeStatisticsHandlers(RuntimeStatisticsService(self._store)),
-            "scans": ScanHandlers(ScanService(self._store, self._rights), values),
+            "scans": ScanHandlers(ScanService(self._store), values),
             "cleaning": CleaningHandlers(self.cleaning, FileCheckService(self.journal, self._rights)),
             "undrop": UndropHandlers(self.undrop),
             "writes": WriteHandlers(WriteService(self._store, most_open), publishing),

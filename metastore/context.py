@@ -77,9 +77,8 @@ class Decision:
 
     `ids`: the ids of tables and databases by name; None for one that does not exist. `version`: of the table to alter,
     if the caller's right to do so depends on its content. `whole`: the databases of which `ids` has all tables.
-    `held`: the caller's rights on the tables and databases that the call must have rights on. `keeps_columns`: the
-    caller may not rename or drop columns that a rule or a privilege names. `is_outdated`: the call has found another
-    object.
+    `held`: the caller's rights on the tables and databases that the call must have rights on. `is_outdated`:
+    the call has found another object.
     """
 
     ids: dict[object, int | None] = field(default_factory=dict)
@@ -87,7 +86,6 @@ class Decision:
     claims: list[Claim] = field(default_factory=list)
     whole: set[object] = field(default_factory=set)
     held: dict[object, frozenset[str]] = field(default_factory=dict)
-    keeps_columns: bool = True
     is_outdated: bool = False
 
     def is_same(self, name: object, number: int) -> bool:

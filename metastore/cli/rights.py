@@ -8,7 +8,7 @@ from typing import Final
 from metastore.cli.client import connected
 from metastore.cli.names import split_object
 from metastore.cli.printing import print_table
-from metastore.domain.name_rules import DENY, WILDCARD, is_pattern, parse_pattern, stored_scope
+from metastore.domain.name_rules import DENY, WILDCARD, is_pattern, parse_stored, stored_scope
 from metastore.domain.names import DEFAULT_CATALOG, fold
 from metastore.domain.privileges import DENIABLE, GRANTED, PrincipalKind
 from metastore.errors import InvalidInputError
@@ -100,14 +100,14 @@ def _pattern(text: str) -> str:
     if text.startswith(_CATALOG):
         return f"@{text.removeprefix(_CATALOG)}#*.*"
     name = {"*": "@*#*.*"}.get(text, text if "." in text else f"{text}.*")
-    return stored_scope(parse_pattern(name))
+    return stored_scope(*parse_stored(name))
 
 
 def _applies(scope: str | None, ref: HiveObjectRef) -> bool:
-    """Returns whether a global privilege is a rule that applies to a database or table, or to a column of the table."""
+    """Returns whether a global privilege is a rule that applies to a database or table."""
     if not scope or not is_pattern(scope):
         return False
-    return parse_pattern(scope).matches(DEFAULT_CATALOG, fold(ref.dbName), fold(ref.objectName) or None)
+    return parse_stored(scope)[0].matches(DEFAULT_CATALOG, fold(ref.dbName), fold(ref.objectName) or None)
 
 
 def _principal(text: str) -> tuple[int, str]:

@@ -37,16 +37,13 @@ class ActivityService(Overview):
             events, drops = work.activity.changes(before or _NEWEST, _LIMIT, user, scope, is_admin=is_admin)
         return [_event(row) for row in events], [{**row, "command": _undrop(row)} for row in drops]
 
-    def history(self, name: TableName, before: int | None) -> list[dict[str, Any]] | None:
-        """Returns the newest events of a table before an id; None if they may name columns that are hidden from the
-        caller. Raises NotFoundError.
+    def history(self, name: TableName, before: int | None) -> list[dict[str, Any]]:
+        """Returns the newest events of a table before an id. Raises NotFoundError.
 
         Administrators also see those before the table was renamed or restored: for other callers, they may be about
         another table of this name.
         """
         examined = self._examine(name)
-        if examined.has_hidden_columns:
-            return None
         table = {"catalog": name.catalog, "database": name.database, "table": name.name}
         created = examined.table.createTime or 0
         is_whole = examined.grants is None or examined.grants.is_admin

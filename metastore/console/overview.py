@@ -21,7 +21,6 @@ class ExaminedTable(NamedTuple):
     table: Table
     grants: CallerGrants | None
     rights: frozenset[str]
-    has_hidden_columns: bool = False
 
     @property
     def may_read(self) -> bool:
@@ -62,13 +61,12 @@ class Overview:
 
         Raises NotFoundError if it does not exist or is hidden.
         """
-        hides = False
         if self._rights is None:
             with self._store.read() as work:
                 stored = get_table(work, name)
             table_id, encoded, grants, held = stored.ref.id, stored.encoded, None, frozenset(OWNER_RIGHTS)
         else:
-            table_id, encoded, grants, held, hides = self._rights.read_table_with_rights(name)
+            table_id, encoded, grants, held = self._rights.read_table_with_rights(name)
         table = encoded.decode()
         redact(table)
-        return ExaminedTable(table_id, table, grants, held, hides)
+        return ExaminedTable(table_id, table, grants, held)

@@ -42,7 +42,7 @@ class TableOverviewService(Overview):
             "keys": [_column(key) for key in table.partitionKeys or ()],
             "size": _size(table, overview),
             "newest": overview["newest"],
-            "changed": None if examined.has_hidden_columns else overview["changed"],
+            "changed": overview["changed"],
             "privileges": _privileges(examined, overview["privileges"] or []),
             "rights": sorted(examined.rights),
             "dependents": overview["dependents"] if examined.sees_dependents else None,

@@ -175,7 +175,6 @@ Requirement: TypeAlias = (
     | RoleAdministration
     | PrincipalAccess
     | Renaming
-    | StatisticsColumns
 )
 
 

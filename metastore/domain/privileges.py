@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
 
-from metastore.domain.column_scope import ColumnScope
 from metastore.domain.name_rules import DENY, NameRule
 from metastore.domain.names import TableName
 
@@ -19,9 +18,7 @@ PUBLIC: Final = "public"
 WITH_OPTION: Final = "+"
 """Suffix of a stored privilege with the grant option."""
 PART: Final = "."
-"""Stands for a privilege on a partition. It makes the table visible and allows nothing else."""
-OF_COLUMN: Final = "@"
-"""First character of a column's name, which stands for a privilege on that column of the table."""
+"""Stands for a privilege on a partition or a column. It makes the table visible and allows nothing else."""
 
 
 class PrincipalKind(IntEnum):
@@ -35,8 +32,7 @@ class PrincipalKind(IntEnum):
 class Right(StrEnum):
     """Rights that a method can require.
 
-    OWNERSHIP is never granted: owners of the object and its database have it. Nor is COLUMNS: it replaces SELECT for a
-    caller who may read some columns of a table and not all.
+    OWNERSHIP is never granted: owners of the object and its database have it.
     """
 
     SELECT = "SELECT"
@@ -48,7 +44,6 @@ class Right(StrEnum):
     DROP = "DROP"
     LOCATION = "LOCATION"
     OWNERSHIP = "OWNERSHIP"
-    COLUMNS = "COLUMNS"
 
 
 class Duty(StrEnum):
@@ -59,12 +54,10 @@ class Duty(StrEnum):
 
 
 _ALL: Final = frozenset(("ALL", "ALL PRIVILEGES"))
-OWNER_RIGHTS: Final = frozenset(map(str, Right)) - {Right.LOCATION, Right.COLUMNS}
+OWNER_RIGHTS: Final = frozenset(map(str, Right)) - {Right.LOCATION}
 _INCLUDED_IN_ALL: Final = OWNER_RIGHTS - {Right.OWNERSHIP}
-_NEVER_GRANTED: Final = frozenset(map(str, (Right.OWNERSHIP, Right.COLUMNS)))
+_NEVER_GRANTED: Final = frozenset((str(Right.OWNERSHIP),))
 _INHERITED: Final = _INCLUDED_IN_ALL - {Right.CREATE}
-NEED_ALL_COLUMNS: Final = frozenset((Right.INSERT, Right.UPDATE, Right.ALTER, Right.OWNERSHIP))
-"""Rights that only callers have who see all columns: others would replace rows and partitions by ones without some."""
 GRANTED: Final = _INCLUDED_IN_ALL | {str(Right.LOCATION), "ALL"}
 """Privileges that can be granted."""
 DENIABLE: Final = _INCLUDED_IN_ALL | {"ALL"}
@@ -142,7 +135,6 @@ class CallerGrants:
         locations: locations below which the caller may register tables; `ANY_LOCATION` contains all.
         administered: roles that the caller may grant.
         rules: rules about names that apply to the caller.
-        has_columns: whether the caller has a privilege on a column.
         version: number of the stored state. It increases with every change.
         by_policy: a policy engine decides. `Securable.granted` then holds all rights on the object, and neither
             ownership nor the privileges on objects above it count.
@@ -159,7 +151,6 @@ class CallerGrants:
     locations: frozenset[str] = frozenset()
     administered: frozenset[str] = frozenset()
     rules: tuple[NameRule, ...] = ()
-    has_columns: bool = False
     version: int = -1
     by_policy: bool = False
 
@@ -174,11 +165,6 @@ class CallerGrants:
     def sees_everything(self) -> bool:
         """True if every object is visible to the caller."""
         return self.is_admin or Duty.SECURITY in self.duties or (not self.rules and bool(inherited(self.everywhere)))
-
-    @property
-    def may_miss_columns(self) -> bool:
-        """Whether some tables may have columns that the caller does not see."""
-        return not self.is_admin and (self.has_columns or any(rule.pattern.column is not None for rule in self.rules))
 
     def is_principal(self, kind: int | None, name: str | None) -> bool:
         """Returns whether a principal is the caller or one of its groups or roles. The default kind is a user."""
@@ -278,17 +264,16 @@ def denied_rights(grants: CallerGrants, securable: Securable) -> frozenset[str]:
 
 
 def withheld_rights(grants: CallerGrants, securable: Securable, *, of_everybody: bool = False) -> frozenset[str]:
-    """Returns the rights that rules deny to the caller (not to everybody) on the object, in it, or on a column."""
+    """Returns the rights that rules deny to the caller (not to everybody) on the object, or in it."""
     names = (securable.catalog, securable.database, securable.name)
     denies = (rule for rule in grants.rules if rule.is_deny and (of_everybody or not rule.is_public))
-    return expanded(right for rule in denies if rule.pattern.touches(*names) for right in rule.withheld)
+    return expanded(rule.privilege.removeprefix(DENY) for rule in denies if rule.pattern.touches(*names))
 
 
 def _rules_on(grants: CallerGrants, securable: Securable) -> Iterator[NameRule]:
     """Yields the rules that apply to the whole object."""
     for rule in grants.rules:
-        pattern = rule.pattern
-        if pattern.column is None and pattern.matches(securable.catalog, securable.database, securable.name):
+        if rule.pattern.matches(securable.catalog, securable.database, securable.name):
             yield rule
 
 
@@ -298,14 +283,6 @@ def rights(grants: CallerGrants, securable: Securable) -> frozenset[str]:
         return OWNER_RIGHTS
     if grants.by_policy:
         return OWNER_RIGHTS if Right.OWNERSHIP in securable.granted else expanded(securable.granted)
-    held = rights_on_whole(grants, securable)
-    if securable.table_id is None or not grants.may_miss_columns:
-        return held
-    return _without_columns(grants, securable, held)
-
-
-def rights_on_whole(grants: CallerGrants, securable: Securable) -> frozenset[str]:
-    """Returns the rights on the object by ownership, grants and rules, as if the caller saw all columns."""
     held = OWNER_RIGHTS if owns(grants, securable) else expanded(stored_privileges(grants, securable))
     if securable.table_id is None and _is_of_public(securable):
         held |= {Right.CREATE}  # as in Hive, where every user may create tables in `default`
@@ -315,38 +292,8 @@ def rights_on_whole(grants: CallerGrants, securable: Securable) -> frozenset[str
     if not denied.isdisjoint(_ALL):
         return NOTHING
     if Right.SELECT in denied:
-        held = frozenset(right for right in held if right != PART and not right.startswith(OF_COLUMN))
+        held -= {PART}
     return held - denied
-
-
-def column_scope(grants: CallerGrants, table: Securable) -> ColumnScope | None:
-    """Returns the columns of a visible table that the caller may see; None: all of them."""
-    if not grants.may_miss_columns:
-        return None
-    return _column_scope(grants, table, rights_on_whole(grants, table))
-
-
-def _column_scope(grants: CallerGrants, table: Securable, held: frozenset[str]) -> ColumnScope | None:
-    names = (table.catalog, table.database, table.name)
-    denied = frozenset(
-        rule.pattern.column for rule in grants.rules if rule.pattern.column and rule.pattern[:3] == names
-    )
-    granted = frozenset(right for right in held if right.startswith(OF_COLUMN))
-    is_partial = Duty.SECURITY not in grants.duties and held == granted
-    if not is_partial and not denied:
-        return None
-    only = frozenset(right.removeprefix(OF_COLUMN) for right in granted) if is_partial else None
-    return ColumnScope(only, denied)
-
-
-def _without_columns(grants: CallerGrants, table: Securable, held: frozenset[str]) -> frozenset[str]:
-    """Returns the rights of a caller who sees only some columns. ALTER is not among them: it requires all columns."""
-    scope = _column_scope(grants, table, held)
-    whole = frozenset(right for right in held if not right.startswith(OF_COLUMN))
-    if scope is None:
-        return whole
-    reads = Right.SELECT in whole or bool(scope.only)
-    return (whole - NEED_ALL_COLUMNS - {Right.SELECT}) | ({Right.COLUMNS} if reads else NOTHING)
 
 
 def sees(grants: CallerGrants, securable: Securable) -> bool:
@@ -360,7 +307,7 @@ def sees_all_of(grants: CallerGrants, database: Securable) -> bool:
     """Returns whether the caller sees all tables of a database, including future ones."""
     if grants.is_admin:
         return True
-    if grants.by_policy or grants.rules or grants.has_columns:
+    if grants.by_policy or grants.rules:
         return False
     return owns_database(grants, database) or bool(inherited(stored_privileges(grants, database)))
 

@@ -10,12 +10,10 @@ from metastore.encoding.binary import EncodedMap
 from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import table_name
 from metastore.operations.fields import TableFields
-from metastore.operations.operation import TARGET, any_of, change, from_fields, operation
+from metastore.operations.operation import any_of, change, from_fields, operation
 from metastore.operations.requirements import (
     column_statistics,
     column_statistics_list,
-    statistics_column,
-    statistics_request,
 )
 from metastore.services.entry.column_statistics_read import ColumnStatisticsReadService
 from metastore.services.entry.column_statistics_write import ColumnStatisticsWriteService
@@ -90,30 +88,30 @@ class ColumnStatisticsHandlers:
         self._store(statistics, of_table=of_table, engine=request.engine, merge=bool(request.needMerge))
         return True
 
-    @operation(_TABLE, from_fields(statistics_column, TARGET, "col_name"))
+    @operation(_TABLE, any_of(Right.SELECT))
     def get_table_column_statistics(self, database: str, table: str, column: str) -> ColumnStatistics:
         return self._of_column(table_name(database, table), None, column)
 
-    @operation(_TABLE, from_fields(statistics_column, TARGET, "col_name"))
+    @operation(_TABLE, any_of(Right.SELECT))
     def get_partition_column_statistics(
         self, database: str, table: str, partition: str, column: str
     ) -> ColumnStatistics:
         return self._of_column(table_name(database, table), partition or "", column)
 
-    @operation(_REQUEST_TABLE, from_fields(statistics_request, TARGET, "request"))
+    @operation(_REQUEST_TABLE, any_of(Right.SELECT))
     def get_table_statistics_req(self, request: TableStatsRequest) -> TableStatsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
         statistics = self._read.of_table(name, request.colNames, request.engine or _ENGINE)
         return TableStatsResult(tableStats=statistics.columns if statistics else [])
 
-    @operation(_REQUEST_TABLE, from_fields(statistics_request, TARGET, "request"), entries="request.partNames")
+    @operation(_REQUEST_TABLE, any_of(Right.SELECT), entries="request.partNames")
     def get_partitions_statistics_req(self, request: PartitionsStatsRequest) -> PartitionsStatsResult:
         name = table_name(request.dbName, request.tblName, request.catName)
         engine = request.engine or _ENGINE
         by_name = self._read.of_partitions(name, request.partNames or [], request.colNames, engine)
         return PartitionsStatsResult(partStats=EncodedMap({key: analyzed.columns for key, analyzed in by_name.items()}))
 
-    @operation(_REQUEST_TABLE, from_fields(statistics_request, TARGET, "request"), entries="request.partNames")
+    @operation(_REQUEST_TABLE, any_of(Right.SELECT), entries="request.partNames")
     def get_aggr_stats_for(self, request: PartitionsStatsRequest) -> AggrStats:
         name = table_name(request.dbName, request.tblName, request.catName)
         engine = request.engine or _ENGINE

@@ -19,9 +19,7 @@ class ScanHandlers:
         self._scans = scans
         self._values = values
 
-    @operation(
-        TableFields("request.dbName", "request.tableName", "request.catName"), any_of(Right.SELECT, Right.COLUMNS)
-    )
+    @operation(TableFields("request.dbName", "request.tableName", "request.catName"), any_of(Right.SELECT))
     def plan_scan(self, request: ScanRequest) -> ScanPlan:
         name = table_name(request.dbName, request.tableName, request.catName)
         return self._scans.plan(name, request.predicate or [], state=request.state)

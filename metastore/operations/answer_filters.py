@@ -161,9 +161,6 @@ def filtered_table_names(
     because the reply would reveal its value.
     """
     expression = parse_filter(text, fold_names=False)
-    if expression is not None:  # the answer would reveal what parameters contain about hidden columns
-        scopes = authorizer.column_scopes(map(database.table, answer))
-        answer = [name for name in answer if database.table(name) not in scopes]
     if expression is None or not any(map(is_secret, columns(expression))):
         return table_names(authorizer, answer, database)
     owned = authorizer.owned(database.table(name) for name in answer)
@@ -173,10 +170,6 @@ def filtered_table_names(
 def write_events(authorizer: Authorizer, answer: list[WriteEventInfo]) -> list[WriteEventInfo]:
     """Keeps writes to visible tables, without secrets of tables that the caller does not own."""
     kept = _visible(authorizer, answer, _written_table)
-    scopes = authorizer.column_scopes(map(_written_table, kept)) if kept else {}
-    for event in kept:
-        if _written_table(event) in scopes:  # the JSON describes all columns
-            event.tableObj = event.partitionObj = None
     owned = authorizer.owned(map(_written_table, kept)) if kept else frozenset()
     for event in kept:
         if _written_table(event) not in owned:

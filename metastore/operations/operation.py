@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from metastore.domain.column_scope import ColumnScope
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import Administrator, RequiredPrivilege, Requirement
 from metastore.domain.privileges import CallerGrants, Duty, Right
@@ -41,8 +40,6 @@ class Authorizer(Protocol):
     def hidden_tables(self, names: Iterable[TableName]) -> AbstractSet[TableName]: ...
 
     def owned(self, names: Iterable[TableName | DatabaseName]) -> AbstractSet[TableName | DatabaseName]: ...
-
-    def column_scopes(self, names: Iterable[TableName]) -> Mapping[TableName, ColumnScope]: ...
 
 
 class FieldFunction(NamedTuple):

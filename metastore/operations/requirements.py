@@ -19,7 +19,6 @@ from metastore.domain.permissions import (
     Renaming,
     RequiredPrivilege,
     Requirement,
-    StatisticsColumns,
 )
 from metastore.domain.privileges import CatalogName, Duty, Right
 from metastore.domain.renaming import replaces, truncates
@@ -304,18 +303,6 @@ def column_statistics_list(statistics: Iterable[ColumnStatistics | None] | None)
     described = [entry.statsDesc for entry in statistics or () if entry is not None and entry.statsDesc is not None]
     names = dict.fromkeys(table_name(desc.dbName, desc.tableName, desc.catName) for desc in described)
     return (RequiredPrivilege(name, (Right.INSERT, Right.ALTER)) for name in names)
-
-
-def statistics_column(table: TableName, column: str | None) -> Requirements:
-    """SELECT on the table, or on the column whose statistics are read."""
-    yield RequiredPrivilege(table, (Right.SELECT, Right.COLUMNS))
-    yield StatisticsColumns(table, column)
-
-
-def statistics_request(table: TableName, request: object) -> Requirements:
-    """SELECT on the table, or on columns of it; the others count as missing."""
-    yield RequiredPrivilege(table, (Right.SELECT, Right.COLUMNS))
-    yield StatisticsColumns(table, request=request)
 
 
 # Functions

@@ -121,9 +121,9 @@ def transactions_of_writes(writes: Iterable[WriteNotificationLogRequest | None] 
 
 
 def scanned_table(scan: ScanRequest | None) -> Requirements:
-    """SELECT on the table of a scan, or on columns of it."""
+    """SELECT on the table of a scan."""
     if scan is not None:
-        yield RequiredPrivilege(table_name(scan.dbName, scan.tableName, scan.catName), (Right.SELECT, Right.COLUMNS))
+        yield RequiredPrivilege(table_name(scan.dbName, scan.tableName, scan.catName), (Right.SELECT,))
 
 
 def begun_write(table: TableName, overwrites: bool | None) -> Requirements:

@@ -14,7 +14,6 @@ from metastore.operations.fields import Arguments
 from metastore.operations.method import Method
 from metastore.operations.operation import Authorizer
 from metastore.protocol.rights.audit import AuditLog, audited
-from metastore.protocol.rights.columns import describes_columns, without_columns
 from metastore.protocol.rights.error_texts import hide_names
 from metastore.protocol.rights.followed import Followed, Forwarder, kept_from_followed
 from metastore.protocol.rights.secrets import without_secrets
@@ -125,7 +124,6 @@ def _is_outdated() -> bool:
 def _authorized(method: Method, authorizer: Authorizer, function: Function) -> Function:
     declared, assign, answer_filter, missing_ok = method.operation, method.assign, method.filter, method.missing_ok
     checks = bool(declared.requirements or assign)
-    shows_columns = describes_columns(method)
 
     def answered(arguments: Arguments) -> Any:
         grants = None
@@ -149,7 +147,6 @@ def _authorized(method: Method, authorizer: Authorizer, function: Function) -> F
             answer = answer_filter(authorizer, answer, arguments)
         if limit is not None and limit >= 0:
             answer = answer[:limit]
-        answer = without_secrets(authorizer, method, arguments, answer)
-        return without_columns(authorizer, grants, method, arguments, answer) if shows_columns else answer
+        return without_secrets(authorizer, method, arguments, answer)
 
     return answered

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
-from metastore.domain.column_scope import ColumnScope
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import Requirement
 from metastore.domain.privileges import (
@@ -15,13 +14,11 @@ from metastore.domain.privileges import (
     Duty,
     Right,
     Securable,
-    column_scope,
     rights,
     sees,
     sees_all_of,
 )
 from metastore.encoding.binary import STOP, EncodedStruct, encode_fields
-from metastore.encoding.hidden_columns import table_without_columns
 from metastore.encoding.redaction import may_hold_secrets, redact
 from metastore.errors import HiddenError
 from metastore.services.authorization.grants_cache import CachedGrants, Decision, GrantsCache, unsettled
@@ -36,19 +33,17 @@ from thrift_idl.gen.hive_metastore.ttypes import Table
 
 _ATTEMPTS: Final = 10
 _NO_TABLE: Final = 0  # the id of no table
-_NO_COLUMNS: Final = ColumnScope(frozenset(), frozenset())
 Result = TypeVar("Result")
 Name = TypeVar("Name", bound=TableName | DatabaseName)
 
 
 class ReadWithRights(NamedTuple):
-    """A table without hidden columns, its id, the caller's grants, and the caller's rights on the table."""
+    """A table, its id, the caller's grants, and the caller's rights on the table."""
 
     table_id: int
     table: EncodedStruct[Table]
     grants: CallerGrants
     held: frozenset[str]
-    has_hidden_columns: bool = False
 
 
 def is_exact(grants: CallerGrants) -> bool:
@@ -155,8 +150,7 @@ class Authorization:
                 if not decision or not decision.is_visible:
                     raise HiddenError(str(missing_table(name)))
                 encoded = work.access.encoded(read)
-                encoded = encoded if decision.is_owned else without_secrets(encoded)
-                return encoded if decision.columns is None else table_without_columns(encoded, decision.columns)
+                return encoded if decision.is_owned else without_secrets(encoded)
             cached = self._cache.reloaded(work)
         raise unsettled()
 
@@ -182,9 +176,7 @@ class Authorization:
                 if not sees(cached.grants, read.securable):
                     raise HiddenError(str(missing_table(name)))
                 held = rights(cached.grants, read.securable)
-                columns, encoded = column_scope(cached.grants, read.securable), work.access.encoded(read)
-                table = encoded if columns is None else table_without_columns(encoded, columns)
-                return ReadWithRights(read.securable.table_id or 0, table, cached.grants, held, columns is not None)
+                return ReadWithRights(read.securable.table_id or 0, work.access.encoded(read), cached.grants, held)
             cached = self._cache.reloaded(work)
         raise unsettled()
 
@@ -217,34 +209,6 @@ class Authorization:
         """Returns the number of the event by which each object got its name; 0 if the log no longer has it."""
         with self._store.read() as work:
             return work.notifications.beginnings(names)
-
-    def column_scopes(self, names: Iterable[TableName]) -> dict[TableName, ColumnScope]:
-        """Returns the visible columns of each table that has columns hidden from the caller."""
-        unique = set(names)
-        with self._store.read() as work:
-            grants = self.current(work)
-            if not unique or not grants.may_miss_columns:
-                return {}
-            securables = self._found(work, grants, unique)
-            scopes = {
-                name: column_scope(grants, table) for name, table in securables.items() if table.table_id is not None
-            }
-            columns = work.access.columns(sorted(unique))
-        return {
-            name: scope._replace(provider=known.provider).of(known.keys, known.columns, by_position=known.by_position)
-            for name, scope in scopes.items()
-            if scope is not None and (known := columns.get(name))
-        }
-
-    def scanned_columns(self, work: UnitOfWork, table: TableName) -> ColumnScope | None:
-        """Returns the visible columns of the table of a scan whose requirements were just checked; None: all of them.
-
-        Runs no statement for callers who see all columns.
-        """
-        if not self.cached(work).may_miss_columns or not (grants := self.current(work)).may_miss_columns:
-            return None
-        (found,) = self.find(work, grants, [table])
-        return column_scope(grants, found) if found and found.table_id is not None else _NO_COLUMNS
 
     def alterable_ids(self, name: TableName) -> list[int] | None:
         """Returns the id of a table, the ids of a database's tables that the caller may alter, or None for all tables.

@@ -99,7 +99,6 @@ def _blanked(rights: Authorization, events: list[NotificationEvent]) -> list[Not
     whole = rights.fully_visible_databases(homes)
     elsewhere = (event for event in named if event.tableName and _database(event) not in whole)
     tables = rights.visible_tables(map(_table, elsewhere))
-    tables -= rights.column_scopes(tables).keys()  # the events describe all columns
     databases = rights.visible_databases(homes)
     catalogs = rights.visible_catalogs(event.catName for event in events if event.dbName is None and event.catName)
     since = rights.beginnings([*sorted(homes), *sorted(tables)])

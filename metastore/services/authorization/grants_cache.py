@@ -10,18 +10,15 @@ from typing import Final, NamedTuple
 
 from metastore.byte_cache import Cache
 from metastore.context import Caller, caller
-from metastore.domain.column_scope import ColumnScope
 from metastore.domain.privileges import (
     ADMIN,
     ANY_LOCATION,
-    OF_COLUMN,
     PART,
     PUBLIC,
     Administrators,
     CallerGrants,
     Duty,
     Securable,
-    column_scope,
     owns_all,
     sees,
 )
@@ -35,11 +32,10 @@ _UNKNOWN: Final = Caller(peer="")
 
 
 class Decision(NamedTuple):
-    """Whether the caller may see a table and its secrets. `columns`: the visible ones; None for all."""
+    """Whether the caller may see a table and its secrets."""
 
     is_visible: bool
     is_owned: bool
-    columns: ColumnScope | None = None
 
 
 class CachedGrants:
@@ -66,9 +62,9 @@ class CachedGrants:
         about a missing table.
         """
         whole = table._replace(granted=granted)
-        decision = Decision(sees(self.grants, whole), owns_all(self.grants, whole), column_scope(self.grants, whole))
+        decision = Decision(sees(self.grants, whole), owns_all(self.grants, whole))
         # Dropping a partition removes its privileges without a new version.
-        if decision.is_visible and not any(held.startswith((PART, OF_COLUMN)) for held in granted):
+        if decision.is_visible and PART not in granted:
             if len(self._decisions) >= _MOST_DECISIONS:
                 self._decisions.clear()
             self._decisions[table] = decision

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from metastore.context import Claim, Decision, decision
 from metastore.domain.names import DatabaseName, TableName
@@ -21,7 +21,6 @@ from metastore.domain.permissions import (
     RequiredPrivilege,
     Requirement,
     RoleAdministration,
-    StatisticsColumns,
     WriteAccess,
 )
 from metastore.domain.privileges import (
@@ -34,7 +33,6 @@ from metastore.domain.privileges import (
     Right,
     Securable,
     WholeMetastore,
-    column_scope,
     denied_rights,
     expanded,
     may_grant,
@@ -54,13 +52,11 @@ from metastore.services.authorization.held import Find, HeldChecks, Name, Renewa
 from metastore.services.authorization.locations import check_default_location, check_locations
 from metastore.services.authorization.statistics import changes_only_statistics
 from metastore.services.rules.denials import denial
-from metastore.services.rules.lookup import missing_database, missing_table, no_statistics
+from metastore.services.rules.lookup import missing_database, missing_table
 from metastore.services.rules.tables import kept_kind
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Database, Table
-
-_NO_COLUMN: Final = ""
 
 
 class Permission(HeldChecks):
@@ -71,7 +67,7 @@ class Permission(HeldChecks):
     ) -> None:
         super().__init__(work, grants, find, renewable)
         self._roots = roots
-        self._decision = Decision(keeps_columns=not grants.by_policy)
+        self._decision = Decision()
 
     def check(self, requirements: Sequence[Requirement]) -> None:
         """Sets the `decision` of the call.
@@ -281,19 +277,6 @@ class Permission(HeldChecks):
         (renamed,) = self._find([new])  # not one of the objects that the transaction must find
         return renamed is not None and not rights(self._grants, renamed) <= rights(self._grants, table)
 
-    def check_statistics(self, required: StatisticsColumns) -> None:
-        """Treats a hidden column as one without statistics. Changes the names of hidden columns in the request."""
-        scope = column_scope(self._grants, self._visible(required.table))
-        if scope is None:
-            return
-        request: Any = required.request
-        if request is not None:
-            request.colNames = request.colNames and [
-                _NO_COLUMN if scope.hides(name) else name for name in request.colNames
-            ]
-        elif scope.hides(required.column):
-            raise HiddenError(str(no_statistics(required.table, required.column or "")))
-
     def _may_administer(self, principal: tuple[int | None, str | None]) -> bool:
         """Returns whether the caller is an administrator of security, who may change all rights but their own."""
         return Duty.SECURITY in self._grants.duties and not self._grants.is_principal(*principal)
@@ -316,7 +299,6 @@ _CHECKS: dict[type[Requirement], Callable[[Permission, Any], None]] = {
     GrantOption: Permission.check_grant_option,
     RoleAdministration: Permission.check_role,
     Renaming: Permission.check_renaming,
-    StatisticsColumns: Permission.check_statistics,
     PrincipalAccess: Permission.check_principal,
 }
 

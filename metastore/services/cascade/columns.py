@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from metastore.domain.column_statistics import without_accurate
-from metastore.services.rules.named_columns import check_named_columns, check_named_columns_of
 from metastore.storage.references import TABLE_ITSELF, StoredPartition, TableRef
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
@@ -17,10 +16,7 @@ def forget_columns_of_table(work: UnitOfWork, table: TableRef, old: Table, new: 
 
     Statistics of partitions: with CASCADE, those of the changed columns are deleted. Without it, all are deleted unless
     columns were only added at the end, because a name may then mean different columns in table and partition.
-
-    Raises PermissionDeniedError as `check_named_columns`.
     """
-    check_named_columns(work, table, old, new)
     before, after = _columns(old.sd), _columns(new.sd)
     if after[: len(before)] == before:
         return
@@ -36,13 +32,9 @@ def forget_columns_of_table(work: UnitOfWork, table: TableRef, old: Table, new: 
 
 
 def forget_columns_of_partitions(
-    work: UnitOfWork, table: TableRef, owner: Table, pairs: Iterable[tuple[StoredPartition, NamedPartition]]
+    work: UnitOfWork, table: TableRef, pairs: Iterable[tuple[StoredPartition, NamedPartition]]
 ) -> None:
-    """Deletes statistics of columns that change, before the partitions are replaced. `owner`: their table, `pairs`: old
-    and new.
-
-    Raises PermissionDeniedError as `check_named_columns`.
-    """
+    """Deletes statistics of columns that change, before the partitions are replaced. `pairs`: old and new."""
     forgotten: list[tuple[int, str]] = []
     last: tuple[object, object] = (None, None)  # columns of the previous pair: mostly the same lists
     changed: list[str] = []
@@ -50,7 +42,6 @@ def forget_columns_of_partitions(
         before, after = old.partition.sd, new.partition.sd
         if before.cols is not last[0] or after.cols is not last[1]:
             last = before.cols, after.cols
-            check_named_columns_of(work, table, owner, before, after)
             changed = _changed(_columns(before), _columns(after))
         if changed:
             new.partition.parameters = without_accurate(new.partition.parameters, changed)

@@ -12,7 +12,6 @@ from metastore.domain.dependencies import BASES, DEPENDENT, Column, check_values
 from metastore.domain.names import TableName
 from metastore.errors import InvalidObjectError, InvalidOperationError
 from metastore.services.rules.events import table_text
-from metastore.services.rules.named_columns import check_kept, column_names
 from metastore.services.rules.tables import is_view
 from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.repositories.dependencies import TableEdge
@@ -85,9 +84,7 @@ def rewrite(work: UnitOfWork, ids: Sequence[int], columns: Mapping[int, list[Fie
         table = stored.encoded.decode()
         before = table_text(table)
         if columns is not None:
-            after = columns[stored.ref.id]
-            check_kept(work, stored.ref, column_names(table.sd.cols), column_names(after), (False, False))
-            table.sd.cols = after
+            table.sd.cols = columns[stored.ref.id]
         text = view_text(columns_of(table.sd.cols), columns_of(table.partitionKeys), sources[stored.ref.id])
         bases = ",".join(f"{source.database}.{source.table}" for source in sources[stored.ref.id])
         kept = {key: value for key, value in table.parameters.items() if not key.startswith(_SPARKS_SCHEMA)}

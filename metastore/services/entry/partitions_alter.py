@@ -109,7 +109,7 @@ class PartitionAlterService(ChangingService):
                 keeps_data = leaves_data([(change.old.partition, change.new.partition) for change in changes], context)
                 if counting:
                     _fill_statistics(attempt, changes, counted)
-                forget_columns_of_partitions(work, stored.ref, rules.table, changes)
+                forget_columns_of_partitions(work, stored.ref, changes)
                 if keeps_data:
                     keep_fresh(work, stored.ref, [change.old.id for change in changes])
                 work.partitions_write.update(stored.ref, [change.new for change in changes])
@@ -183,7 +183,7 @@ class PartitionAlterService(ChangingService):
                     changed = self._successor(rules, old, new, rules.name(new.values))
                     move = self._move(work, stored, rules.table, old, changed)
                     admit_descriptors(self._warehouse.roots, rules.table, [changed.partition.sd], kept)
-                    forget_columns_of_partitions(work, stored.ref, rules.table, [(old, changed)])
+                    forget_columns_of_partitions(work, stored.ref, [(old, changed)])
                     work.partitions_write.update(stored.ref, [changed])
                     work.partitions_write.announce()
                     work.record(*alter_partitions(table_text(rules.table), old_texts, [changed]))

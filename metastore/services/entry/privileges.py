@@ -8,7 +8,14 @@ from metastore.domain.names import DatabaseName
 from metastore.domain.privileges import Duty
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
 from metastore.services.authorization.authorization import Authorization
-from metastore.services.rules.privileges import ObjectName, RequestedPrivilege, found_targets, grants_of, privilege_set
+from metastore.services.rules.privileges import (
+    ObjectName,
+    RequestedPrivilege,
+    check_new_rules,
+    found_targets,
+    grants_of,
+    privilege_set,
+)
 from metastore.services.service import Clock, ClockedService
 from metastore.storage.repositories.privileges import Grant, Target
 from metastore.storage.unit_of_work import Store
@@ -31,6 +38,7 @@ class PrivilegeService(ClockedService):
         try:
             with self._store.transaction() as work:
                 grants = grants_of(work, requests, self._clock())
+                check_new_rules(grants)
                 work.privileges.insert(grants)
         except AlreadyExistsError:
             first, more = grants[0], f" or one of {len(grants) - 1} more" if len(grants) > 1 else ""
@@ -76,7 +84,9 @@ class PrivilegeService(ClockedService):
             new = {_without_time(grant): grant for grant in grants_of(work, requests, self._clock())}
             old = {_without_time(stored.grant): stored.id for stored in work.privileges.granted_by(authorizer, target)}
             work.privileges.delete([number for grant, number in old.items() if grant not in new])
-            work.privileges.insert([grant for key, grant in new.items() if key not in old])
+            added = [grant for key, grant in new.items() if key not in old]
+            check_new_rules(added)
+            work.privileges.insert(added)
 
     def select(self, principal: str | None, kind: int | None, name: ObjectName) -> list[HiveObjectPrivilege]:
         """Lists the privileges of a principal (None: of all) on an object, or on all objects if it has no kind.

@@ -10,10 +10,7 @@ from metastore.domain.expression import Expression, PostfixNode, from_postfix
 from metastore.domain.names import TableName, fold_column
 from metastore.domain.skew import Skew, directories_to_read, pruned_prefixes
 from metastore.domain.skew_directories import default_directory
-from metastore.encoding.binary import encode_fields
 from metastore.errors import ConflictError, InvalidOperationError
-from metastore.services.authorization.authorization import Authorization
-from metastore.services.authorization.scanned_columns import check_readable, visible_layout
 from metastore.services.rules.existing_files import has_directories
 from metastore.services.rules.lookup import missing_table, required
 from metastore.services.rules.partition_conditions import check_partition_quota
@@ -21,33 +18,22 @@ from metastore.services.rules.tables import VIEW
 from metastore.services.service import Service
 from metastore.storage.queries.filters import scan_condition
 from metastore.storage.references import ScanRow, StoredTable
-from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
 from thrift_idl.gen.metastore.ttypes import ScanBuckets, ScanDirectory, ScanPartition, ScanPlan, ScanStorage
 
 
 class ScanService(Service):
-    """Rules of scans. A plan may include too many files, but never too few: engines filter the rows again.
-
-    `rights`: None if every caller sees all columns.
-    """
-
-    def __init__(self, store: Store, rights: Authorization | None = None) -> None:
-        super().__init__(store)
-        self._rights = rights
+    """Rules of scans. A plan may include too many files, but never too few: engines filter the rows again."""
 
     def plan(self, table: TableName, nodes: Sequence[PostfixNode], *, state: str | None = None) -> ScanPlan:
         """Plans a scan. `state`: a state of the list of partitions that the client has read before.
 
-        For callers who see some columns, the plan is that of a table with these columns and no others.
-
         Raises NotFoundError, InvalidOperationError for a view, InvalidInputError for a malformed predicate,
-        ConflictError if that state has changed, PermissionDeniedError if reading the partitions requires directories
-        that are named by hidden values, or the positions of hidden columns."""
+        ConflictError if that state has changed.
+        """
         predicate = from_postfix(nodes)
         with self._store.read() as work:
-            scope = self._rights.scanned_columns(work, table) if self._rights else None
             stored, writes = required(work.tables.find_scan(table), missing_table(table))
             if stored.ref.type == VIEW:
                 raise InvalidOperationError(f"{table} is a view: scan the tables that it reads")
@@ -62,19 +48,15 @@ class ScanService(Service):
                 rows = [_whole_table(stored)]
             struct = stored.encoded.decode()
             descriptors: Mapping[int | None, StorageDescriptor] = work.partitions.descriptors(rows, struct.sd)
-        if scope is not None:
-            layout = visible_layout(scope, struct, descriptors)
-            check_readable(table, layout, rows)
-            struct, descriptors = layout.table, layout.descriptors
         own = struct.sd
         types = {column.name: column.type for column in own.cols}
         shapes = {number: _shape(sd, types, predicate) for number, sd in descriptors.items()}
         storages = {number: _storage(sd, shapes[number]) for number, sd in descriptors.items()}
-        order, distinct = _positions(storages, merge=scope is not None)
+        order = {number: position for position, number in enumerate(storages)}
         partitions = [_partition(row, shapes[row.descriptor_id], order[row.descriptor_id]) for row in rows]
         return ScanPlan(
             partitions=partitions,
-            storages=distinct,
+            storages=list(storages.values()),
             tableVersion=stored.ref.version,
             writeToken=stored.ref.write_token,
             highestWrite=writes.highest,
@@ -130,27 +112,6 @@ def _directories(location: str, locations: Mapping[tuple[str, ...], str], shape:
     if shape.keeps_default:
         kept.append(ScanDirectory(paths.join(location, default_directory(len(shape.skew.columns)))))
     return kept
-
-
-def _positions(
-    storages: Mapping[int | None, ScanStorage], *, merge: bool
-) -> tuple[dict[int | None, int], list[ScanStorage]]:
-    """Returns the position of each descriptor in the list of storages, and this list.
-
-    `merge`: equal ones have one position. Otherwise their number would reveal changes of hidden columns.
-    """
-    if not merge:
-        return {number: position for position, number in enumerate(storages)}, list(storages.values())
-    by_content: dict[bytes, int] = {}
-    sent: list[ScanStorage] = []
-    positions: dict[int | None, int] = {}
-    for number, storage in storages.items():
-        content = encode_fields(storage)
-        if content not in by_content:
-            by_content[content] = len(sent)
-            sent.append(storage)
-        positions[number] = by_content[content]
-    return positions, sent
 
 
 def _whole_table(stored: StoredTable) -> ScanRow:

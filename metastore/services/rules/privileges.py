@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from metastore.domain.name_rules import DENY, is_pattern, parse_pattern, stored_scope
-from metastore.domain.names import TableName, fold
+from metastore.domain.name_rules import DENY, is_pattern, parse_stored, stored_scope
+from metastore.domain.names import fold
 from metastore.domain.partition_names import checked_name
 from metastore.domain.privileges import DENIABLE, Right
 from metastore.encoding.binary import EncodedList
@@ -76,20 +76,17 @@ def grants_of(work: UnitOfWork, requests: Sequence[RequestedPrivilege], now: int
     grants: list[Grant] = []
     for request, name, target in zip(requests, names, targets, strict=True):
         grants += _grants(request.privilege, required(target, NotFoundError(f"{name} not found")), now)
-    _check_denied_columns(work, grants)
     work.change_privileges()
     return grants
 
 
-def _check_denied_columns(work: UnitOfWork, grants: Sequence[Grant]) -> None:
-    """Raises InvalidObjectError for a rule on a partition column, because names of partitions contain its values."""
-    scopes = [grant.target.scope for grant in grants if grant.target.scope and is_pattern(grant.target.scope)]
-    patterns = [pattern for pattern in map(parse_pattern, scopes) if pattern.column is not None]
-    names = [TableName(pattern.catalog, pattern.database, pattern.table) for pattern in patterns]
-    known = work.access.columns(names) if names else {}
-    for pattern, name in zip(patterns, names, strict=True):
-        if name in known and pattern.column in known[name].keys:
-            raise InvalidObjectError(f"{pattern.column} is a partition column of {name}: it cannot be hidden")
+def check_new_rules(grants: Sequence[Grant]) -> None:
+    """Raises InvalidObjectError for a rule on a column. Engines, or a policy engine, decide about columns."""
+    for scope in (grant.target.scope for grant in grants):
+        if scope and is_pattern(scope) and parse_stored(scope)[1]:
+            raise InvalidObjectError(
+                f"A rule cannot name a column ({scope}): write the rule for the table, and mask columns in the engine"
+            )
 
 
 def privilege_set(
@@ -163,14 +160,13 @@ def _scope(name: str | None) -> str | None:
         return None
     if ":" in name or "/" in name:
         return paths.normalise(name.strip())
-    return stored_scope(parse_pattern(name)) if is_pattern(name) else fold(name)
+    return stored_scope(*parse_stored(name)) if is_pattern(name) else fold(name)
 
 
 def _check_rule(target: Target, privilege: str, *, option: bool) -> None:
     """Raises InvalidObjectError unless a deny is a rule about names, and a rule a privilege on databases and tables."""
     is_deny = privilege.startswith(DENY)
-    pattern = parse_pattern(target.scope) if target.scope and is_pattern(target.scope) else None
-    if pattern is None:
+    if not (target.scope and is_pattern(target.scope)):
         if is_deny:
             raise InvalidObjectError(f"{privilege} needs an object of type GLOBAL whose name is a pattern of names")
         return
@@ -178,8 +174,6 @@ def _check_rule(target: Target, privilege: str, *, option: bool) -> None:
         raise InvalidObjectError(f"{privilege} cannot be the privilege of a rule: use {', '.join(sorted(DENIABLE))}")
     if option:
         raise InvalidObjectError(f"A rule on {target.scope} cannot have the grant option")
-    if pattern.column is not None and privilege != f"{DENY}{Right.SELECT}":
-        raise InvalidObjectError(f"A rule on a column can only be DENY SELECT. Grant {privilege} on the column itself")
 
 
 def _check_location(target: Target, privilege: str) -> None:

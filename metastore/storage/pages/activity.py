@@ -66,7 +66,7 @@ _RECENT_SEEN: Final = f"""
     WHERE e.event_id < :before
       AND e.event_id >= least(:before, (SELECT last_event_id + 1 FROM notification_sequence)) - {_SCANNED}
       AND ({{whole}} OR (e.table_name IS NULL AND {{databases}})
-           OR ({{seen}} AND NOT {{narrowed}} AND e.event_id >= {_SINCE_NAMED}))
+           OR ({{seen}} AND e.event_id >= {_SINCE_NAMED}))
       AND e.event_id >= {_SINCE_DATABASE}
 """  # noqa: S608 - constants
 _FEW: Final = "(SELECT t.id, t.database_id, t.name FROM tables AS t WHERE {seen} OFFSET 0)"
@@ -169,9 +169,7 @@ class Activity(Repository):
             recent = _RECENT
         else:
             tables = _FEW.format(seen=scope.tables) if scope.is_small else "tables"
-            recent = _RECENT_SEEN.format(
-                seen=scope.tables, narrowed=scope.narrowed, databases=scope.databases, whole=scope.whole, tables=tables
-            )
+            recent = _RECENT_SEEN.format(seen=scope.tables, databases=scope.databases, whole=scope.whole, tables=tables)
         values = {"before": before, "limit": limit, "user": user, "is_admin": is_admin, **scope.parameters}
         query = text(_CHANGES.format(recent=recent, altered=scope.altered))
         events, drops = self._connection.execute(query, values).one()

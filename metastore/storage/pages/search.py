@@ -14,7 +14,7 @@ from metastore.domain.names import DatabaseName
 from metastore.domain.privileges import CallerGrants
 from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.rule_visibility import GRANTED_WHOLE, TOUCHED_NAMES
-from metastore.storage.queries.visibility import GRANTED, OWNED, WHOLE, Scope, SeenTable, scope_of, seeing, seen_tables
+from metastore.storage.queries.visibility import GRANTED, OWNED, WHOLE, Scope, scope_of, seeing, seen_tables
 from metastore.storage.schema.words import COLUMN_WORDS, TABLE_WORDS
 
 _CANDIDATES: Final = 200  # of each way to find tables
@@ -34,7 +34,7 @@ _FOUND: Final = f"""
         SELECT t.id, 3 AS rank FROM (
             SELECT id, database_id, name, owner, owner_type FROM tables
             WHERE (SELECT count(*) FROM named) < :limit AND :words <> '' AND {TABLE_WORDS} @@ cast(:words AS tsquery)
-        ) AS t JOIN databases AS d ON d.id = t.database_id WHERE {{seen}} AND NOT {{narrowed}} LIMIT {_CANDIDATES}
+        ) AS t JOIN databases AS d ON d.id = t.database_id WHERE {{seen}} LIMIT {_CANDIDATES}
     ), listed AS MATERIALIZED (
         {{by_columns}}
     ), partly AS MATERIALIZED (
@@ -54,8 +54,8 @@ _FOUND: Final = f"""
         ORDER BY best.rank, length(t.name), t.name, t.id LIMIT :limit
     )
     SELECT d.catalog, d.name AS database, t.name AS "table", t.type, t.owner, shown.rank,
-           CASE WHEN NOT {{narrowed}} THEN left(t.parameters ->> 'comment', 500) END AS comment,
-           CASE WHEN {{narrowed}} THEN '[]' ELSE c.columns END AS columns, t.partition_keys, shown.total
+           left(t.parameters ->> 'comment', 500) AS comment,
+           c.columns, t.partition_keys, shown.total
     FROM shown JOIN tables AS t ON t.id = shown.id JOIN databases AS d ON d.id = t.database_id
     JOIN storage_descriptors AS s ON s.id = t.descriptor_id JOIN column_lists AS c ON c.id = s.columns_id
     ORDER BY shown.rank, length(t.name), t.name, d.name, d.catalog
@@ -67,14 +67,14 @@ _BY_COLUMNS: Final = f"""
           AND :words <> '' AND {COLUMN_WORDS} @@ cast(:words AS tsquery)
     ) AS c JOIN storage_descriptors AS s ON s.columns_id = c.id
     JOIN tables AS t ON t.descriptor_id = s.id JOIN databases AS d ON d.id = t.database_id
-    WHERE {{seen}} AND NOT {{narrowed}} LIMIT {_CANDIDATES}
+    WHERE {{seen}} LIMIT {_CANDIDATES}
 """  # noqa: S608 - constants
 _FEW_NAMES: Final = "(SELECT t.id, t.name FROM tables AS t WHERE {seen} OFFSET 0)"
 # From the visible tables, which are few, to their columns.
 _BY_COLUMNS_OF_FEW: Final = f"""
     SELECT mine.id, 4 AS rank FROM (
         SELECT t.id, s.columns_id FROM tables AS t JOIN storage_descriptors AS s ON s.id = t.descriptor_id
-        WHERE {{seen}} AND NOT {{narrowed}}
+        WHERE {{seen}}
     ) AS mine JOIN (
         SELECT id FROM column_lists
         WHERE (SELECT count(*) FROM named) + (SELECT count(*) FROM worded) < :limit
@@ -111,13 +111,11 @@ _COUNT_RULED: Final = f"""
 
 _TABLES: Final = """
     SELECT t.catalog, t.database, t.name AS "table", t.type, t.owner, t.comment, t.partition_keys, t.location,
-           CASE WHEN t.is_narrowed THEN '{{}}' ELSE (
-               SELECT k.column_names FROM storage_descriptors AS s JOIN skew_specifications AS k ON k.id = s.skew_id
-               WHERE s.id = t.descriptor_id
-           ) END AS skewed_by
+           (SELECT k.column_names FROM storage_descriptors AS s JOIN skew_specifications AS k ON k.id = s.skew_id
+            WHERE s.id = t.descriptor_id) AS skewed_by
     FROM (
-        SELECT d.catalog, d.name AS database, t.name, t.type, t.owner, t.descriptor_id, {narrowed} AS is_narrowed,
-               CASE WHEN NOT {narrowed} THEN left(t.parameters ->> 'comment', 200) END AS comment, t.partition_keys,
+        SELECT d.catalog, d.name AS database, t.name, t.type, t.owner, t.descriptor_id,
+               left(t.parameters ->> 'comment', 200) AS comment, t.partition_keys,
                t.location
         FROM tables AS t JOIN databases AS d ON d.id = t.database_id
         WHERE d.catalog = :catalog AND d.name = :database AND t.name > :after AND {seen}
@@ -134,10 +132,9 @@ class Search(Repository):
 
     def scope(self, grants: CallerGrants) -> Scope:
         """Returns the objects that queries over many tables show a caller."""
-        seen: list[SeenTable] = []
+        seen: list[int] = []
         if not grants.sees_everything:
-            rows = self._connection.execute(text(seen_tables(grants)), seeing(grants, tables=True))
-            seen = [SeenTable(*row) for row in rows]
+            seen = list(self._connection.execute(text(seen_tables(grants)), seeing(grants, tables=True)).scalars())
         return scope_of(grants, seen)
 
     def tables(self, query: str, limit: int, scope: Scope) -> list[dict[str, Any]]:
@@ -145,8 +142,7 @@ class Search(Repository):
 
         `rank`: 0 the name, 1 it begins with the text, 2 it contains the text, 3 words of the table, 4 words of its
         columns. `total`: number of tables found, at most some hundreds: worse matches count only if there are too few
-        better ones. Tables with hidden columns are found by their names only, because other words may come from a
-        hidden column.
+        better ones.
         """
         database, _, name = query.lower().rpartition(".")
         values = {
@@ -159,11 +155,9 @@ class Search(Repository):
         }
         # OFFSET 0 makes PostgreSQL use the index on words, instead of making the words of each visible table.
         fence = "OFFSET 0" if len(scope.parameters.get("few", ())) > _FEW else ""
-        by_columns = (_BY_COLUMNS_OF_FEW if scope.is_small else _BY_COLUMNS).format(
-            seen=scope.tables, narrowed=scope.narrowed, fence=fence
-        )
+        by_columns = (_BY_COLUMNS_OF_FEW if scope.is_small else _BY_COLUMNS).format(seen=scope.tables, fence=fence)
         names = _FEW_NAMES.format(seen=scope.tables) if scope.is_small else "tables"
-        query = _FOUND.format(seen=scope.tables, narrowed=scope.narrowed, by_columns=by_columns, names=names)
+        query = _FOUND.format(seen=scope.tables, by_columns=by_columns, names=names)
         return self._dicts(text(query), {**values, **scope.parameters})
 
     def databases(self, catalog: str, after: str, limit: int, scope: Scope) -> list[dict[str, Any]]:
@@ -178,7 +172,7 @@ class Search(Repository):
     def tables_of(self, database: DatabaseName, after: str, limit: int, scope: Scope) -> list[dict[str, Any]] | None:
         """Lists the visible tables of a database after one; None for an unknown or hidden database."""
         values = {"catalog": database.catalog, "database": database.name, "after": after, "limit": limit}
-        query = _TABLES.format(seen=scope.tables, narrowed=scope.narrowed, visible=scope.databases)
+        query = _TABLES.format(seen=scope.tables, visible=scope.databases)
         rows = self._dicts(text(query), {**values, **scope.parameters})
         return [row for row in rows if row["table"] is not None] if rows else None
 

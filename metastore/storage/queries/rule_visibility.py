@@ -1,7 +1,7 @@
-"""Rules about names and privileges on columns, as SQL conditions.
+"""Rules about names, as SQL conditions.
 
-For a table `t` of a database `d`, the conditions select the same objects as `domain.privileges.sees` and
-`column_scope`. A test compares both.
+For a table `t` of a database `d`, the conditions select the same objects as `domain.privileges.sees`. A test compares
+both.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from typing import Any, Final
 
 from metastore.domain.name_rules import DENY, NameRule
 from metastore.domain.privileges import (
-    NEED_ALL_COLUMNS,
-    OF_COLUMN,
     OWNER_RIGHTS,
     PART,
     PUBLIC,
@@ -53,8 +51,7 @@ _OF_DATABASE: Final = """
     WHERE h.id = d.id
 """
 _OF_TABLE: Final = f"""
-    SELECT CASE p.object_type WHEN {HiveObjectType.COLUMN} THEN '{OF_COLUMN}' || p.column_name
-           WHEN {HiveObjectType.TABLE} THEN upper(p.privilege) ELSE '{PART}' END
+    SELECT CASE p.object_type WHEN {HiveObjectType.TABLE} THEN upper(p.privilege) ELSE '{PART}' END
     FROM privileges AS p JOIN unnest(cast(:kinds AS int[]), cast(:owners AS text[])) AS mine(kind, name)
         ON p.principal_type = mine.kind AND p.principal = mine.name
     WHERE p.table_id = t.id
@@ -82,52 +79,27 @@ _HELD_ON_DATABASE: Final = f"""
 
 # Privileges after denies.
 _DENIED: Final = f"SELECT r.privilege FROM {_DENIES} WHERE {{on}}"  # noqa: S608 - constants
-_IS_DENIED: Final = f"EXISTS (SELECT FROM {_DENIES} WHERE {{on}})"
 _ALL_DENIED: Final = f"EXISTS (SELECT FROM {_DENIES} WHERE {{on}} AND r.privilege IN ('ALL', 'ALL PRIVILEGES'))"
 _KEPT: Final = f"""
-    SELECT h.privilege, h.privilege LIKE '{OF_COLUMN}%' AS is_column FROM ({{held}}) AS h(privilege)
-    WHERE h.privilege NOT IN ({_DENIED})
-      AND NOT ((h.privilege = '{PART}' OR h.privilege LIKE '{OF_COLUMN}%') AND '{Right.SELECT}' IN ({_DENIED}))
+    SELECT h.privilege FROM ({{held}}) AS h(privilege)
+    WHERE h.privilege NOT IN ({_DENIED}) AND NOT (h.privilege = '{PART}' AND '{Right.SELECT}' IN ({_DENIED}))
 """  # noqa: S608 - constants
 _KEPT_ON_TABLE: Final = _KEPT.format(held=_HELD_ON_TABLE, on=_ON_TABLE)
-HAS_DENIED_COLUMN: Final = """EXISTS (
-    SELECT FROM unnest(cast(:column_catalogs AS text[]), cast(:column_databases AS text[]),
-                       cast(:column_tables AS text[])) AS c(catalog, database, name)
-    WHERE c.catalog = d.catalog AND c.database = d.name AND c.name = t.name)"""
-"""Tables with a column that a rule denies."""
-DENIED: Final = f"({HAS_DENIED_COLUMN} OR EXISTS (SELECT FROM {_DENIES} WHERE {_ON_TABLE}))"
-"""Tables of which a rule denies a right, or a column."""
-_LOST: Final = ", ".join(f"'{right}'" for right in sorted(NEED_ALL_COLUMNS))
-_LEFT_ON_TABLE: Final = f"""
-    NOT {_ALL_DENIED.format(on=_ON_TABLE)} AND CASE WHEN {HAS_DENIED_COLUMN} THEN (
-        SELECT coalesce(bool_or(NOT k.is_column AND k.privilege NOT IN ({_LOST})), false)
-            OR coalesce(bool_and(k.is_column), false)
-        FROM ({_KEPT_ON_TABLE}) AS k
-    ) ELSE EXISTS ({_KEPT_ON_TABLE}) END
-"""  # noqa: S608 - constants
+DENIED: Final = f"EXISTS (SELECT FROM {_DENIES} WHERE {_ON_TABLE})"
+"""Tables of which a rule denies a right."""
+_LEFT_ON_TABLE: Final = f"NOT {_ALL_DENIED.format(on=_ON_TABLE)} AND EXISTS ({_KEPT_ON_TABLE})"
 
 
 def tables(granted: str) -> str:
     """Returns the condition for visible tables. `granted`: the condition without denies, which is faster."""
-    return f"""(CASE WHEN {_IS_DENIED.format(on=_ON_TABLE)} OR {HAS_DENIED_COLUMN}
-        THEN {_LEFT_ON_TABLE} ELSE ({granted}) END)"""
+    return f"(CASE WHEN {DENIED} THEN {_LEFT_ON_TABLE} ELSE ({granted}) END)"
 
 
 _ON_NAME: Final = "d.catalog LIKE r.catalog AND d.name LIKE r.database"
 GRANTED_WHOLE: Final = f"EXISTS (SELECT FROM {_RULES} WHERE {_ON_DATABASE})"
 """Databases to which a granting rule applies as a whole."""
-TOUCHED_NAMES: Final = f"""ARRAY(
-    SELECT r.name FROM {_DENIES} WHERE {_ON_NAME}
-    UNION ALL SELECT r.name FROM unnest(cast(:column_catalogs AS text[]), cast(:column_databases AS text[]),
-                                        cast(:column_patterns AS text[])) AS r(catalog, database, name)
-    WHERE d.catalog = r.catalog AND d.name = r.database)"""  # noqa: S608 - constants
+TOUCHED_NAMES: Final = f"ARRAY(SELECT r.name FROM {_DENIES} WHERE {_ON_NAME})"  # noqa: S608 - constants
 """Patterns of the names in a database to which denies apply. All other names need no look at denies."""
-
-NARROWED: Final = f"""({HAS_DENIED_COLUMN} OR (
-    EXISTS (SELECT FROM ({_OF_TABLE}) AS g(privilege) WHERE g.privilege LIKE '{OF_COLUMN}%')
-    AND NOT EXISTS (SELECT FROM ({_KEPT_ON_TABLE}) AS k WHERE NOT k.is_column)
-))"""  # noqa: S608 - constants
-"""Visible tables with columns that are hidden from the caller."""
 
 DATABASES: Final = f"""(d.id IS NOT NULL AND NOT {_ALL_DENIED.format(on=_ON_DATABASE)}
     AND ({{within}} OR EXISTS ({_KEPT.format(held=_HELD_ON_DATABASE, on=_ON_DATABASE)})))"""
@@ -146,17 +118,11 @@ HIDES_DROP: Final = f"""EXISTS (
 
 def parameters(grants: CallerGrants) -> dict[str, Any]:
     """Returns the parameters of all conditions, except those of the caller's principals."""
-    on_names = [rule for rule in grants.rules if rule.pattern.column is None]
-    columns = [rule.pattern for rule in grants.rules if rule.pattern.column is not None]
     above = [("", held) for held in inherited(grants.everywhere)]
     above += [(catalog, held) for catalog, privileges in grants.catalogs.items() for held in inherited(privileges)]
     return {
         **granting(grants),
-        **_patterns("deny", [rule for rule in on_names if rule.is_deny]),
-        "column_catalogs": [pattern.catalog for pattern in columns],
-        "column_databases": [pattern.database for pattern in columns],
-        "column_tables": [pattern.table for pattern in columns],
-        "column_patterns": [_like(pattern.table) for pattern in columns],
+        **_patterns("deny", [rule for rule in grants.rules if rule.is_deny]),
         "above_catalogs": [catalog for catalog, _ in above],
         "above_privileges": [held.removesuffix(WITH_OPTION) for _, held in above],
         **_on_databases("held", grants.databases),
@@ -167,7 +133,7 @@ def parameters(grants: CallerGrants) -> dict[str, Any]:
 
 def granting(grants: CallerGrants) -> Mapping[str, Any]:
     """Returns the parameters of the rules that grant something."""
-    return _patterns("rule", [rule for rule in grants.rules if rule.pattern.column is None and not rule.is_deny])
+    return _patterns("rule", [rule for rule in grants.rules if not rule.is_deny])
 
 
 def _on_databases(prefix: str, privileges: Mapping[int, Iterable[str]]) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ WHOLE: Final = f"""(
     OR {OWNS_DATABASE}
 )"""
 """Databases `d` whose objects are all visible to the caller, who owns the database, or has grants on it or on its
-catalog. If no rules and no column privileges apply to the caller, dropped objects are visible, too."""
+catalog. If no rules apply to the caller, dropped objects are visible, too."""
 
 OPEN: Final = f"({WHOLE} OR {IS_OF_PUBLIC})"
 """Databases `d` that the caller sees, regardless of their tables."""
@@ -47,7 +47,6 @@ GRANTED: Final = """
 _ALL: Final = "true"
 _NONE: Final = "false"
 _FEW: Final = "t.id = ANY (cast(:few AS bigint[]))"
-_FEW_NARROWED: Final = "coalesce(t.id = ANY (cast(:few_narrowed AS bigint[])), false)"
 _GRANTED_ANYHOW: Final = f"({WHOLE} OR {OWNED.format(table='t')} OR t.id IN ({GRANTED}))"
 _MANY: Final = _GRANTED_ANYHOW
 _MANY_RULED: Final = rule_visibility.tables(
@@ -72,7 +71,7 @@ _CANDIDATES: Final = f"""
     UNION ALL
     SELECT t.id FROM tables AS t WHERE t.id IN ({GRANTED}) AND t.database_id IS NOT NULL
 """  # noqa: S608 - constants
-_ALL_CANDIDATES: Final = f"SELECT c.id, false AS narrowed FROM ({_CANDIDATES}) AS c LIMIT {FEW + 1}"  # noqa: S608
+_ALL_CANDIDATES: Final = f"SELECT c.id FROM ({_CANDIDATES}) AS c LIMIT {FEW + 1}"  # noqa: S608
 _CANDIDATES_BY_RULE: Final = f"""
     {_CANDIDATES}
     UNION ALL
@@ -85,17 +84,10 @@ _CANDIDATES_BY_RULE: Final = f"""
 """  # noqa: S608 - constants
 _EVERY_TABLE: Final = "SELECT t.id FROM tables AS t WHERE t.database_id IS NOT NULL"
 _SEEN: Final = f"""
-    SELECT t.id, {{narrowed}} AS narrowed FROM ({{candidates}}) AS c
+    SELECT t.id FROM ({{candidates}}) AS c
     JOIN tables AS t ON t.id = c.id JOIN databases AS d ON d.id = t.database_id
     WHERE {{condition}} LIMIT {FEW + 1}
 """  # noqa: S608 - constants
-
-
-class SeenTable(NamedTuple):
-    """The id of a visible table, and whether some of its columns are hidden."""
-
-    id: int
-    is_narrowed: bool
 
 
 class Scope(NamedTuple):
@@ -105,7 +97,6 @@ class Scope(NamedTuple):
 
     Attributes:
         tables: the condition for tables `t` of databases `d`.
-        narrowed: the condition for tables with hidden columns.
         databases: the condition for databases `d`.
         whole: the condition for databases `d` that are visible as a whole, with dropped objects.
         altered: the condition for databases `d` whose dropped objects the caller may list.
@@ -114,7 +105,6 @@ class Scope(NamedTuple):
     """
 
     tables: str
-    narrowed: str
     databases: str
     whole: str
     altered: str
@@ -128,7 +118,7 @@ class Scope(NamedTuple):
 
     @property
     def shows_all(self) -> bool:
-        """Whether the caller sees everything, dropped objects and all columns too."""
+        """Whether the caller sees everything, dropped objects too."""
         return self.whole == _ALL
 
     @property
@@ -161,42 +151,35 @@ def seeing(grants: CallerGrants, *, tables: bool) -> dict[str, Any]:
 
 
 def seen_tables(grants: CallerGrants) -> str:
-    """Returns the query of the visible tables (SeenTable), some of them repeated, for a caller who does not see
-    everything. It stops after FEW.
+    """Returns the query of the ids of visible tables, some of them repeated, for a caller who does not see everything.
+    It stops after FEW.
     """
-    scope = scope_by(grants)
-    if not grants.rules and scope.narrowed == _NONE:
-        return _ALL_CANDIDATES
     if not grants.rules:
-        return _SEEN.format(narrowed=scope.narrowed, candidates=_CANDIDATES, condition=_ALL)
+        return _ALL_CANDIDATES
     candidates = _EVERY_TABLE if inherited(grants.everywhere) else _CANDIDATES_BY_RULE
-    return _SEEN.format(narrowed=scope.narrowed, candidates=candidates, condition=scope.tables)
+    return _SEEN.format(candidates=candidates, condition=scope_by(grants).tables)
 
 
-def scope_of(grants: CallerGrants, seen: Sequence[SeenTable]) -> Scope:
-    """Returns the scope of a caller. `seen`: the rows of `seen_tables`."""
+def scope_of(grants: CallerGrants, seen: Sequence[int]) -> Scope:
+    """Returns the scope of a caller. `seen`: the ids that `seen_tables` selects."""
     scope = scope_by(grants)
     if scope.is_whole or len(seen) > FEW:
         return scope
-    few = {"few": sorted({each.id for each in seen}), "few_narrowed": [each.id for each in seen if each.is_narrowed]}
-    return scope._replace(tables=_FEW, narrowed=_FEW_NARROWED, parameters={**scope.parameters, **few})
+    return scope._replace(tables=_FEW, parameters={**scope.parameters, "few": sorted(set(seen))})
 
 
 def scope_by(grants: CallerGrants) -> Scope:
     """Returns the scope of a caller, for a query over few tables: it needs no list of the visible ones."""
     parameters = seeing(grants, tables=True)
     if grants.is_admin:
-        return Scope(_ALL, _NONE, _ALL, _ALL, _ALL, parameters)
-    narrowed = rule_visibility.NARROWED if grants.may_miss_columns else _NONE
+        return Scope(_ALL, _ALL, _ALL, _ALL, parameters)
     tables, databases = (_MANY_RULED, _DATABASES_RULED) if grants.rules else (_MANY, _DATABASES)
     if grants.sees_everything:
-        narrowed = rule_visibility.HAS_DENIED_COLUMN if grants.may_miss_columns else _NONE
         tables = databases = _ALL
     return Scope(
         tables=tables,
-        narrowed=narrowed,
         databases=databases,
-        whole=_NONE if grants.rules or grants.has_columns else f"(cast(:is_everywhere AS boolean) OR {WHOLE})",
+        whole=_NONE if grants.rules else f"(cast(:is_everywhere AS boolean) OR {WHOLE})",
         altered=f"({OWNS_DATABASE} AND {rule_visibility.MAY_ALTER_OWN})" if grants.rules else OWNS_DATABASE,
         parameters=parameters,
         is_ruled=bool(grants.rules) and not grants.sees_everything,

@@ -8,13 +8,11 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import bindparam, select, text, union
 
-from metastore.domain.file_formats import NO_FILES, finds_by_position
-from metastore.domain.name_rules import DENY, NameRule, is_pattern, parse_pattern
-from metastore.domain.names import DatabaseName, TableName, fold_column
+from metastore.domain.name_rules import DENY, NameRule, is_pattern, parse_stored
+from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.privileges import (
     ADMIN,
     ANY_LOCATION,
-    OF_COLUMN,
     PART,
     PUBLIC,
     CallerGrants,
@@ -55,13 +53,11 @@ _CALLER_GRANTS: Final = text(f"""
         UNION SELECT 2, role FROM held UNION SELECT 2, '{PUBLIC}'
     )
     SELECT version, NULL::bigint AS database_id, NULL AS scope, NULL AS role, NULL AS privilege, false AS option,
-           EXISTS (SELECT FROM privileges AS p JOIN who ON p.principal_type = who.kind AND p.principal = who.name
-                   WHERE p.object_type = {HiveObjectType.COLUMN}) AS has_columns,
            false AS is_public
     FROM privileges_version
-    UNION ALL SELECT NULL, NULL, NULL, role, NULL, option, false, false FROM held
+    UNION ALL SELECT NULL, NULL, NULL, role, NULL, option, false FROM held
     UNION ALL
-    SELECT NULL, p.database_id, p.scope, NULL, upper(p.privilege), p.grant_option, false,
+    SELECT NULL, p.database_id, p.scope, NULL, upper(p.privilege), p.grant_option,
            p.principal_type = 2 AND p.principal = '{PUBLIC}'
     FROM privileges AS p JOIN who ON p.principal_type = who.kind AND p.principal = who.name
     WHERE p.object_type IN ({HiveObjectType.GLOBAL}, {HiveObjectType.DATABASE})
@@ -69,8 +65,7 @@ _CALLER_GRANTS: Final = text(f"""
 
 _VERSION = "(SELECT version FROM privileges_version)"
 _GRANTED = f"""ARRAY(
-    SELECT CASE WHEN p.object_type = {HiveObjectType.COLUMN} THEN '{OF_COLUMN}' || p.column_name
-                WHEN p.object_type <> {HiveObjectType.TABLE} THEN '{PART}'
+    SELECT CASE WHEN p.object_type <> {HiveObjectType.TABLE} THEN '{PART}'
                 WHEN p.grant_option THEN upper(p.privilege) || '+' ELSE upper(p.privilege) END
     FROM privileges AS p
     WHERE p.table_id = {{table}}.id AND p.principal_type || ':' || p.principal = ANY (cast({{grantees}} AS text[]))
@@ -120,33 +115,6 @@ _RULES: Final = text(f"""
       AND p.scope NOT LIKE '%:%'
 """)  # noqa: S608 - constants
 _DENIED_TABLES: Final = text(f"SELECT t.id FROM tables AS t JOIN databases AS d ON d.id = t.database_id WHERE {DENIED}")  # noqa: S608 - constants
-_NAMED_COLUMNS: Final = text(f"""
-    SELECT DISTINCT p.scope, p.column_name FROM privileges AS p
-    WHERE (p.object_type = {HiveObjectType.COLUMN} AND p.table_id = :table_id)
-       OR (p.object_type = {HiveObjectType.GLOBAL} AND p.scope LIKE '%.%.%')
-""")  # noqa: S608 - constants
-_COLUMNS: Final = text("""
-    SELECT wanted.number, t.type, t.partition_keys, c.columns, f.serde_library,
-           t.parameters ->> 'spark.sql.sources.provider'
-    FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:names AS text[]))
-         WITH ORDINALITY AS wanted(catalog, database, name, number)
-    JOIN databases AS d ON d.catalog = wanted.catalog AND d.name = wanted.database
-    JOIN tables AS t ON t.database_id = d.id AND t.name = wanted.name
-    LEFT JOIN storage_descriptors AS s ON s.id = t.descriptor_id LEFT JOIN column_lists AS c ON c.id = s.columns_id
-    LEFT JOIN storage_formats AS f ON f.id = s.format_id
-""")
-
-
-class TableColumns(NamedTuple):
-    """The names of a table's partition columns, and of its other columns.
-
-    `by_position`: engines find the columns in the files by their position. `provider`: see `finds_by_position`.
-    """
-
-    keys: tuple[str, ...]
-    columns: tuple[str, ...]
-    by_position: bool
-    provider: str | None
 
 
 class ReadTable(NamedTuple):
@@ -226,13 +194,13 @@ class Access(Repository):
         Privileges on single tables are not included; they are read with the tables.
         """
         values = {"user": user, "groups": sorted(groups)}
-        version, has_columns, rules, everywhere, locations = -1, False, [], set(), set()
+        version, rules, everywhere, locations = -1, [], set(), set()
         roles, administered = {PUBLIC}, set()
         catalogs: dict[str, set[str]] = defaultdict(set)
         on_databases: dict[int, set[str]] = defaultdict(set)
         for row in self._connection.execute(_CALLER_GRANTS, values):
             if row.version is not None:
-                version, has_columns = row.version, row.has_columns
+                version = row.version
             elif row.role is not None:
                 roles.add(row.role)
                 administered |= {row.role} if row.option else set()
@@ -245,7 +213,9 @@ class Access(Repository):
                 elif row.scope is None:
                     everywhere.add(privilege)
                 elif is_pattern(row.scope):
-                    rules.append(NameRule(parse_pattern(row.scope), privilege, row.is_public))
+                    pattern, is_of_column = parse_stored(row.scope)
+                    if privilege.startswith(DENY) or not is_of_column:  # a denied column withholds its table
+                        rules.append(NameRule(pattern, privilege, row.is_public))
                 else:
                     catalogs[row.scope].add(privilege)
         return CallerGrants(
@@ -258,7 +228,6 @@ class Access(Repository):
             locations=frozenset(locations),
             administered=frozenset(administered),
             rules=tuple(rules),
-            has_columns=has_columns,
             version=version,
         )
 
@@ -335,29 +304,16 @@ class Access(Repository):
         """Returns whether a deny rule applies only to the first name, and whether a grant rule only to the second."""
         lost = gained = False
         for row in self._connection.execute(_RULES):
-            pattern = parse_pattern(row.scope)
+            pattern, _ = parse_stored(row.scope)
             before, after = (pattern.matches(name.catalog, name.database, name.name) for name in (table, new))
             is_deny = row.privilege.upper().startswith(DENY)
             lost |= is_deny and before and not after
             gained |= not is_deny and after and not before
         return lost, gained
 
-    def named_columns(self, table_id: int, name: TableName) -> set[str]:
-        """Returns the columns of a table that rules or privileges name, for anybody."""
-        rows = self._connection.execute(_NAMED_COLUMNS, {"table_id": table_id}).all()
-        patterns = [parse_pattern(row.scope) for row in rows if row.scope and is_pattern(row.scope)]
-        names = (name.catalog, name.database, name.name)
-        denied = {pattern.column or "" for pattern in patterns if pattern[:3] == names}
-        return (denied | {fold_column(row.column_name) for row in rows}) - {""}
-
     def denied_tables(self, grants: CallerGrants) -> list[int]:
-        """Returns the ids of the tables on which a rule denies the caller a right, or hides a column."""
+        """Returns the ids of the tables on which a rule denies the caller a right."""
         return list(self._connection.execute(_DENIED_TABLES, parameters(grants)).scalars())
-
-    def columns(self, names: Sequence[TableName]) -> dict[TableName, TableColumns]:
-        """Returns the columns of the tables that exist."""
-        rows = self._connection.execute(_COLUMNS, _named(names))
-        return {names[number - 1]: _table_columns(*columns) for number, *columns in rows}
 
     def seen_tables(self, names: Iterable[TableName], grants: CallerGrants) -> dict[TableName, int]:
         """Returns the existing tables that the caller may see, with their creation times."""
@@ -375,12 +331,6 @@ class Access(Repository):
     def seen_catalogs(self, grants: CallerGrants) -> set[str]:
         """Returns the catalogs in which the caller may see a database."""
         return set(self._connection.execute(_VISIBLE_CATALOGS, seeing(grants, tables=False)).scalars())
-
-
-def _table_columns(kind: str, keys: Any, columns: Any, serde: str | None, provider: str | None) -> TableColumns:
-    provider = NO_FILES if kind == "VIRTUAL_VIEW" else provider
-    names, others = (tuple(one["name"] for one in each or ()) for each in (keys, columns))
-    return TableColumns(names, others, finds_by_position(serde, provider), provider)
 
 
 def _named(names: Sequence[TableName | DatabaseName]) -> dict[str, Any]:

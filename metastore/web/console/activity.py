@@ -37,7 +37,7 @@ class ActivityPages:
         name = parameters.table()
         events = self._activity.history(name, parameters.number("before", 0, low=0, high=_HIGHEST) or None)
         named = {"catalog": name.catalog, "database": name.database, "table": name.name}
-        return {**named, "events": events or [], "are_hidden": events is None}
+        return {**named, "events": events}
 
     def locks(self, _: Parameters) -> Data:
         """Locks, transactions and writes."""

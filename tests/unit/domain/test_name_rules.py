@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.domain.column_scope import ColumnScope
-from metastore.domain.name_rules import DENY, NamePattern, NameRule, is_pattern, parse_pattern, stored_scope
+from metastore.domain.name_rules import (
+    DENY,
+    NamePattern,
+    NameRule,
+    is_pattern,
+    parse_pattern,
+    parse_stored,
+    stored_scope,
+)
 from metastore.domain.privileges import (
     Administrators,
     Admins,
@@ -16,7 +23,6 @@ from metastore.domain.privileges import (
     PrincipalKind,
     Right,
     Securable,
-    column_scope,
     may_grant,
     rights,
     sees,
@@ -26,7 +32,7 @@ from metastore.errors import InvalidObjectError
 
 TABLE = Securable("hive", "sales", 1, "home", PrincipalKind.USER, 2, "public_orders", "owner")
 DATABASE = Securable("hive", "sales", 1, "home", PrincipalKind.USER)
-PRIVILEGES = st.sampled_from(["SELECT", "INSERT+", "CREATE", "DROP", "ALL", "ALL+", "ALTER", ".", "@amount"])
+PRIVILEGES = st.sampled_from(["SELECT", "INSERT+", "CREATE", "DROP", "ALL", "ALL+", "ALTER", "."])
 DENIED = st.sampled_from(["SELECT", "INSERT", "DELETE", "ALTER", "DROP", "ALL"])
 SCOPES = st.sampled_from(["sales.*", "sales.public_*", "*.*_orders", "sales.public_orders", "@*#*.*"])
 
@@ -38,13 +44,12 @@ def rule(scope: str, privilege: str) -> NameRule:
 @pytest.mark.parametrize(
     ("scope", "parts"),
     [
-        ("sales.public_*", ("hive", "sales", "public_*", None)),
-        ("Sales.Orders", ("hive", "sales", "orders", None)),
-        ("@spark#*.tmp", ("spark", "*", "tmp", None)),
-        ("sales.orders.Net Amount", ("hive", "sales", "orders", "net amount")),
+        ("sales.public_*", ("hive", "sales", "public_*")),
+        ("Sales.Orders", ("hive", "sales", "orders")),
+        ("@spark#*.tmp", ("spark", "*", "tmp")),
     ],
 )
-def test_patterns_are_read_and_written(scope: str, parts: tuple[str | None, ...]) -> None:
+def test_patterns_are_read_and_written(scope: str, parts: tuple[str, ...]) -> None:
     pattern = parse_pattern(scope)
     assert pattern == parts
     assert parse_pattern(stored_scope(pattern)) == pattern
@@ -52,7 +57,8 @@ def test_patterns_are_read_and_written(scope: str, parts: tuple[str | None, ...]
 
 
 @pytest.mark.parametrize(
-    "scope", ["", "sales", "*", "sales.", ".t", "sales.[a]", "a b.t", "sales.*.c", "s.t.*", "@hive", "@c#x", "s.t?"]
+    "scope",
+    ["", "sales", "*", "sales.", ".t", "sales.[a]", "a b.t", "sales.*.c", "s.t.*", "s.t.c", "@hive", "@c#x", "s.t?"],
 )
 def test_malformed_patterns_are_rejected(scope: str) -> None:
     with pytest.raises(InvalidObjectError):
@@ -124,33 +130,22 @@ def test_owners_cannot_grant_rights_that_are_denied_to_them() -> None:
     assert may_grant(owner, TABLE, ["INSERT"])
 
 
-def test_a_privilege_on_columns_shows_only_these() -> None:
-    bob = CallerGrants("bob", has_columns=True)
-    scope = column_scope(bob, TABLE._replace(granted=["@amount", "@day"]))
-    assert scope is not None
-    assert [scope.hides(name) for name in ("Amount", "day", "salary")] == [False, False, True]
-    assert rights(bob, TABLE._replace(granted=["@amount"])) == {Right.COLUMNS}
-    assert column_scope(bob, TABLE._replace(granted=["@amount", "INSERT"])) is None
+def test_a_privilege_on_a_column_shows_the_table_and_allows_nothing() -> None:
+    bob = CallerGrants("bob")
+    assert sees(bob, TABLE._replace(granted=["."]))
+    assert rights(bob, TABLE._replace(granted=["."])).isdisjoint(map(str, Right))
 
 
-def test_a_denied_column_is_hidden_from_readers_and_owners_and_alter_is_lost() -> None:
-    rules = (rule("sales.public_orders.salary", "DENY SELECT"),)
-    bob, owner = CallerGrants("bob", rules=rules), CallerGrants("owner", rules=rules)
-    table = TABLE._replace(granted=["SELECT", "ALTER", "DROP"])
-    assert rights(bob, table) == {Right.COLUMNS, "DROP"}
-    assert rights(owner, TABLE).isdisjoint((Right.SELECT, Right.ALTER, Right.OWNERSHIP))
-    scope = column_scope(owner, TABLE)
-    assert scope is not None
-    assert scope.hides("SALARY")
-    assert not scope.hides("amount")
-    assert rights(bob, table._replace(name="other")) == {"SELECT", "ALTER", "DROP"}
-
-
-def test_partition_columns_stay_visible() -> None:
-    scope = ColumnScope(frozenset(["a"]), frozenset()).of(["ds"], ["a", "b"])
-    assert not scope.hides("ds")
-    assert scope.is_mentioned('{"B": 1}')
-    assert not scope.is_mentioned("ab a")
+@pytest.mark.parametrize(
+    ("scope", "stored"),
+    [
+        ("sales.public_*", (NamePattern("hive", "sales", "public_*"), "")),
+        ("sales.orders.Net.Amount", (NamePattern("hive", "sales", "orders"), "Net.Amount")),
+        ("@spark#a.b.c", (NamePattern("spark", "a", "b"), "c")),
+    ],
+)
+def test_stored_rules_on_columns_are_rules_on_their_table(scope: str, stored: tuple[NamePattern, str]) -> None:
+    assert parse_stored(scope) == stored
 
 
 def test_duties_are_separate() -> None:

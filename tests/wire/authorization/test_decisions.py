@@ -14,7 +14,6 @@ from metastore.app import Application, make_application
 from metastore.context import Claim, caller
 from metastore.domain.names import TableName
 from metastore.domain.renaming import REPLACES
-from metastore.encoding.hidden_columns import decoded
 from metastore.errors import (
     AlreadyExistsError,
     InvalidObjectError,
@@ -27,6 +26,7 @@ from metastore.services.entry.writes import WriteService
 from metastore.settings import Settings
 from metastore.storage.postgres.driver import run
 from tests.wire.authorization.conftest import ADMIN
+from tests.wire.authorization.decoding import decoded
 from tests.wire.authorization.granting import ROLE, USER, bag, grant, on_database, on_table, revoke
 from tests.wire.authorization.test_costs import Client
 from tests.wire.builders import descriptor, partition, table, unique

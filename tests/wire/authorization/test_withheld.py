@@ -18,13 +18,13 @@ from thrift.protocol.TBase import TExceptionBase
 from thrift.Thrift import TException
 
 from metastore.app import Application, make_application
-from metastore.encoding.hidden_columns import decoded
 from metastore.errors import MetastoreError, NotFoundError, PermissionDeniedError
 from metastore.handlers.registry import served
 from metastore.operations.method import Method
 from metastore.settings import Settings
 from tests.fixtures.application import counted
 from tests.wire.authorization.arguments import Names, arguments_of
+from tests.wire.authorization.decoding import decoded
 from tests.wire.authorization.granting import ROLE, USER, bag, everywhere, on_database
 from tests.wire.authorization.test_costs import Client
 from tests.wire.authorization.test_policy import Policy

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from metastore.domain.skew_survey import SURVEY, HeavyColumns, Survey, encoded
-from tests.wire.authorization.granting import grant, on_column, on_table, revoke
+from tests.wire.authorization.granting import grant, on_table, revoke
 from tests.wire.builders import columns, descriptor, partition, skewed, table, unique
 from tests.wire.console.conftest import ADMIN, LOW, Console
 from tests.wire.writing import begin, day, publish
@@ -292,17 +292,6 @@ def test_a_reader_without_select_sees_declarations_and_no_sizes(guarded: Console
     assert "with SELECT on the table" in visitor.get(f"/tables/hive/{database}/heavy/skew").text
     assert visitor.json(f"/tables/hive/{database}/base")["dependents"] == 0, "a hidden table is counted"
     assert guarded.visitor(ADMIN).json(f"/tables/hive/{database}/base")["dependents"] == 1
-
-
-def test_events_of_a_table_with_hidden_columns_are_hidden(guarded: Console) -> None:
-    with guarded.client(ADMIN) as client:
-        database = make_tables(client, owner=ADMIN)
-        grant(client, on_column(database, "base", "x"), "SELECT", LOW)
-    visitor = guarded.visitor(LOW)
-    history = visitor.json(f"/tables/hive/{database}/base/history")
-    assert (history["events"], history["are_hidden"]) == ([], True)
-    assert visitor.json(f"/tables/hive/{database}/base")["changed"] is None
-    assert "its events are hidden" in visitor.get(f"/tables/hive/{database}/base/history").text
 
 
 def test_a_hidden_dependent_or_base_has_no_name(guarded: Console) -> None:
