@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 from typing import Final
 
-from metastore.cli.database import database
+from metastore.app.database import database
 from metastore.cli.options import moment
 from metastore.cli.printing import print_table
 from metastore.settings import Settings

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from metastore.cli.serve import transport_options
+from metastore.app.server import transport_options
 from metastore.settings import SECTIONS, Settings, safe_url, settings_of
 from metastore.settings.kinds import FLAG, NUMBER
 from metastore.settings.sources import FILE, Sourced, misspelt_variables, read, variable

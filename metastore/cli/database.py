@@ -1,50 +1,26 @@
-"""`metastore db`: opens the database and runs its commands."""
+"""`metastore db`: the commands of the database."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
-from sqlalchemy.exc import DBAPIError
 
+from metastore.app.database import database
 from metastore.cli.printing import print_table, printable
-from metastore.errors import ConfigurationError, UnavailableError
+from metastore.errors import ConfigurationError
 from metastore.settings import Settings
 from metastore.settings.sections import TRANSACTION
 from metastore.storage.postgres import backup
-from metastore.storage.postgres.embedded import EmbeddedPostgres
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.queries.repository import Session
 from metastore.storage.repositories.lineage import BACKUP, Lineages
-from metastore.storage.verification.completeness import incompleteness
 from metastore.storage.verification.verify import verify
 from migrations import runner
 
 _UNFINISHED = (
     "Servers of the previous version can continue. When the last one has stopped, run: metastore db upgrade --finish"
 )
-
-
-@contextmanager
-def database(settings: Settings, *, make: bool = False) -> Iterator[str]:
-    """Yields the URL of the configured database. An embedded database runs inside the block.
-
-    `make`: create the embedded database if it does not exist. Raises ConfigurationError.
-    """
-    with opened(settings, make=make) as (url, _):
-        yield url
-
-
-@contextmanager
-def opened(settings: Settings, *, make: bool) -> Iterator[tuple[str, EmbeddedPostgres | None]]:
-    """Yields the URL of the database, as `database` does, and the embedded PostgreSQL, if it is one."""
-    if settings.database_url is not None:
-        yield settings.database_url, None
-    else:
-        with EmbeddedPostgres(settings.data_dir, settings.workers * settings.pool_size, make=make) as postgres:
-            yield postgres.url, postgres
 
 
 def upgrade(settings: Settings) -> str:
@@ -104,23 +80,6 @@ def restore(settings: Settings, file: Path) -> str:
             rest = f" This version needs {runner.head()}. {fix}"
         rest += " Then reconcile it with the files: metastore db restored"
         return f"{settings.safe_url} restored from {file}: revision {revision}.{rest}"
-
-
-def check_complete(settings: Settings, url: str) -> None:
-    """Raises ConfigurationError, with the fix, if an interrupted restore left the schema incomplete.
-
-    Raises UnavailableError if the database does not answer.
-    """
-    engine = make_engine(settings, url, size=1)
-    try:
-        with engine.connect() as connection:
-            lack = incompleteness(connection)
-    except DBAPIError as error:
-        raise UnavailableError(f"{settings.safe_url}: {' '.join(str(error.orig).split())}") from error
-    finally:
-        engine.dispose()
-    if lack:
-        raise ConfigurationError(f"{settings.safe_url}: {lack}")
 
 
 def _mark_restored(settings: Settings, url: str) -> None:

@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple
 
 import click
 
+from metastore.app.server import transport_options
 from metastore.cli.config import warnings as setting_warnings
 from metastore.cli.doctor_database import check_database
 from metastore.cli.findings import ERROR, OK, WARNING, Finding
 from metastore.cli.printing import printable
-from metastore.cli.serve import transport_options
 from metastore.errors import MetastoreError
 from metastore.machine import memory_bytes, needed_bytes
 from metastore.security.listener_settings import listeners

@@ -9,7 +9,7 @@ from typing import Any, Final
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from metastore.cli.database import database
+from metastore.app.database import database
 from metastore.cli.findings import ERROR, OK, WARNING, Finding
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.settings import Settings

@@ -11,7 +11,7 @@ from typing import Final, TextIO
 import click
 from sqlalchemy.exc import DBAPIError
 
-from metastore.cli.database import database
+from metastore.app.database import database
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.exporting.dialects import DIALECTS
 from metastore.exporting.export import Export, Result

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from metastore.cli.database import database
+from metastore.app.database import database
 from metastore.cli.import_report import as_dicts, reporting
 from metastore.cli.printing import print_table, printable
 from metastore.errors import ConfigurationError, ConflictError, InvalidOperationError, UnavailableError

@@ -10,7 +10,7 @@ from typing import Final
 import click
 from sqlalchemy.engine import URL, make_url
 
-from metastore.cli.database import opened
+from metastore.app.database import opened
 from metastore.cli.printing import printable
 from metastore.errors import ConfigurationError
 from metastore.settings import Settings

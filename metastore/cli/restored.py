@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from metastore.app import Application
-from metastore.cli.database import database
+from metastore.app.database import database
+from metastore.app.worker import Application
 from metastore.cli.printing import print_table
 from metastore.settings import Settings
 from migrations import runner

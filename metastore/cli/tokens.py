@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from metastore.cli.database import database
+from metastore.app.database import database
 from metastore.cli.printing import print_table
 from metastore.errors import ConfigurationError, NotFoundError
 from metastore.settings import Settings

@@ -20,7 +20,6 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
             "server_certificate",
             "structs",
             "machine",
-            "container",
             "units",
         ),
         ("directories",),
@@ -37,7 +36,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
         ("services.entry",),
         ("importing", "exporting", "console", "restoration"),
         ("operations",),  # declared by handlers, read by the protocol, so that neither imports the other
-        ("handlers", "protocol", "background", "web", "security_setup"),
+        ("handlers", "protocol", "web"),
         ("app",),
         ("cli",),
     ],
@@ -73,6 +72,7 @@ OTHER_PACKAGES: dict[str, tuple[str, ...]] = {
     "metastore.domain": (),
     "metastore.transport": (),
     "metastore.warehouse": (),
+    "metastore.app": ("migrations.runner", "thrift_idl"),
     "metastore.cli": ("migrations.runner", "thrift_idl"),
     "migrations": (
         "metastore.errors",
@@ -107,7 +107,6 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "metastore.console": ("sqlalchemy", "metastore.transport", "metastore.client", "metastore.services.entry"),
     "metastore.handlers": ("metastore.storage", "metastore.warehouse", "sqlalchemy"),
     "metastore.operations": ("metastore.storage", "metastore.services", "metastore.warehouse", "sqlalchemy"),
-    "metastore.background": ("metastore.storage", "metastore.warehouse"),
     "metastore.protocol": ("metastore.storage", "metastore.services", "metastore.warehouse", "sqlalchemy"),
     "metastore.services": ("sqlalchemy", "metastore.transport", "metastore.client"),
     "metastore.storage": ("metastore.transport", "metastore.client"),

@@ -152,7 +152,7 @@ def test_every_component_of_the_rules_exists(component: str) -> None:
         ("metastore.transport.supervisor", "from metastore.errors import MetastoreError"),
         ("metastore.storage.repositories.tables", "from metastore.storage.repositories.partitions import x"),
         ("metastore.storage.repositories.tables", "from . import partitions"),
-        ("metastore.app", "import spark_client"),
+        ("metastore.app.worker", "import spark_client"),
         ("metastore.handlers.tables", "from metastore.protocol import methods"),
         ("spark_client.session", "from metastore.services.entry import tables"),
         ("spark_client.scan.planner", "from spark_client.write import rows"),

@@ -22,7 +22,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
-from metastore.app import make_application
+from metastore.app.worker import make_application
 from metastore.client.sasl import Plain, SaslTransport
 from metastore.identity import PASSWORD
 from metastore.security.passwords import PasswordFile

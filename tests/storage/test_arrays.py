@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.domain.names import TableName
 from metastore.storage.unit_of_work import UnitOfWork
 from tests.fixtures.statements import statements_of

@@ -10,11 +10,11 @@ import pytest
 from psycopg2.extensions import cursor  # type: ignore[import-untyped] # it has no types
 from sqlalchemy import text
 
-from metastore.app import Application
-from metastore.cli.console import pages_of
+from metastore.app.console import pages_of
+from metastore.app.security import make_authorization
+from metastore.app.worker import Application
 from metastore.context import Caller, caller
 from metastore.errors import MetastoreError
-from metastore.security_setup import make_authorization
 from metastore.services.entry.sizes import SizeService
 from metastore.settings import Settings
 from metastore.storage.queries import visibility
@@ -48,7 +48,7 @@ def catalog(application: Application) -> Application:
     called(application, "add_partitions", [partition("db", "events", each) for each in values])
     for number in range(5):
         called(application, "create_table", table("db", f"t{number}", owner="somebody"))
-    rules = (everywhere("db.t*"), "SELECT", "ruled"), (everywhere("db.events.x"), "DENY SELECT", "ruled")
+    rules = (everywhere("db.t*"), "SELECT", "ruled"), (everywhere("db.events"), "DENY INSERT", "ruled")
     for each in (*rules, (everywhere("*.t3"), "DENY ALL", "ruled"), (on_column("db", "t1", "a"), "SELECT", "clerk")):
         called(application, "grant_privileges", bag(*each))
     SizeService(application._store).measure()

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.encoding.binary import EncodedTexts, Joined
 from metastore.storage.postgres.copy import binary_row, binary_rows, column_slices, integer_rows, texts
 from metastore.storage.postgres.exceptions import translate

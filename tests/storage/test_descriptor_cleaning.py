@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from sqlalchemy import text
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.services.entry import descriptor_cleaning
 from metastore.services.entry.descriptor_cleaning import DescriptorCleaningService
 from metastore.storage.repositories.shared_descriptors import SHARED
@@ -29,7 +29,7 @@ def cleaning(application: Application) -> DescriptorCleaningService:
 def forget_drops(application: Application) -> None:
     """Purges dropped objects, so that they cannot be restored."""
     execute(application._store._engine.url.render_as_string(hide_password=False), _OVER)
-    application.undrop.purge()
+    application.services.undrop.purge()
 
 
 def counts(application: Application) -> list[int]:

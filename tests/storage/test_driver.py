@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Text, bindparam, cast, func, literal_column, select, text
 from sqlalchemy.exc import DBAPIError
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.errors import ConnectionLostError
 from metastore.storage.postgres.driver import Prepared
 from metastore.storage.postgres.exceptions import translate
@@ -29,7 +29,7 @@ MATCH = Prepared("match", select(func.regexp_match(literal_column("'a'"), bindpa
 @pytest.fixture
 def call(application: Application) -> Callable[..., Any]:
     """Returns a function that calls a handler by the name of its wire method."""
-    application.databases.create("hive", Database(name="db"))
+    application.services.databases.create("hive", Database(name="db"))
     call = partial(called, application)
     call("create_table", table("db", "t", [("ds", "string")]))
     return call

@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 from sqlalchemy import NullPool, create_engine, text
 from sqlalchemy.engine import make_url
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.cli.commands import run
 from metastore.exporting.dialects import DIALECTS
 from metastore.exporting.export import Export, Result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.storage.figures import read_dependents
 from tests.fixtures.application import called
 from tests.wire.builders import new_database, table

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.context import Caller, caller
 from metastore.domain.names import TableName
 from metastore.errors import InvalidOperationError
@@ -164,7 +164,7 @@ def clean(application: Application) -> None:
         with store._engine.connect() as connection:
             connection.exec_driver_sql("UPDATE open_writes SET lease_ends_at = '2000-01-01'")
             connection.exec_driver_sql("UPDATE drops SET kept_until = '2000-01-01'")
-        application.undrop.purge()
+        application.services.undrop.purge()
         TimeoutService(store, timedelta(0)).run()
         application.journal.recover()
         CleaningService(application.journal, timedelta(0)).run()

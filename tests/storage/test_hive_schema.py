@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 from sqlalchemy import text
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from tests.fixtures.application import called
 from tests.storage.hive_tables import TABLES
 from tests.wire.builders import descriptor, partition, skewed, table

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.encoding.binary import decode_strictly
 from metastore.storage.schema import metadata
 from metastore.storage.verification.verify import KINDS, verify

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.domain.events import Event
 from metastore.domain.names import TableName
 from metastore.storage.repositories import notifications

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from tests.fixtures.application import called, counted
 from tests.wire.builders import columns, descriptor, partition, table
 from thrift_idl.gen.hive_metastore.ttypes import (

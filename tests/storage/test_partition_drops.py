@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import text
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.domain.names import TableName
 from metastore.errors import NotFoundError
 from metastore.storage.repositories.partitions import named

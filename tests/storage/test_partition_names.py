@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from metastore.app import Application, make_application
+from metastore.app.worker import Application, make_application
 from metastore.byte_cache import Cache
 from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from metastore.app import Application, make_application
+from metastore.app.worker import Application, make_application
 from metastore.errors import MetastoreError
 from metastore.settings import Settings
 from tests.fixtures.application import called

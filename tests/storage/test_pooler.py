@@ -14,8 +14,8 @@ from sqlalchemy import NullPool, create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
+from metastore.app.http import Readiness
 from metastore.cli.commands import run
-from metastore.cli.http_port import Readiness
 from metastore.context import Caller, caller
 from metastore.domain.names import DatabaseName
 from metastore.errors import ConfigurationError, MetastoreError

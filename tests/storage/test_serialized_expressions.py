@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError
 from metastore.services.entry.partition_expressions import PartitionExpressionService

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.console.sizes import SizeOverview
 from metastore.domain.names import TableName
 from metastore.services.entry import sizes

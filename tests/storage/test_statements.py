@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.encoding.binary import decode
 from metastore.errors import InvalidInputError, NotFoundError
 from tests.fixtures.application import called, counted
@@ -28,7 +28,7 @@ KEYS = [("ds", "string"), ("n", "int")]
 @pytest.fixture
 def call(application: Application) -> Callable[..., Any]:
     """Returns a function that calls a handler by the name of its wire method."""
-    application.databases.create("hive", Database(name="db"))
+    application.services.databases.create("hive", Database(name="db"))
     return partial(called, application)
 
 

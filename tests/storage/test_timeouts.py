@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from metastore.background.expiry import expiry
-from metastore.background.timer import Timer
+from metastore.app.timer import Timer
+from metastore.app.timers import expiry
 from metastore.domain.names import TableName
 from metastore.domain.transactions import WriteId
 from metastore.errors import InvalidOperationError, LockNotFoundError, UnavailableError

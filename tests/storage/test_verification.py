@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Table, text
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.types import BigInteger, Boolean, Integer, LargeBinary
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.cli.commands import run
 from metastore.storage.schema import metadata
 from metastore.storage.verification.verify import KINDS, verify, verify_within

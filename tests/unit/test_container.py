@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from metastore.container import fate_of
+from metastore.app.container import fate_of
 
 MOUNTS = f"""
 100 99 0:50 / / rw,relatime - overlay overlay rw,lowerdir=/var/lib/docker/overlay2/l/A

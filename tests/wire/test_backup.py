@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import NullPool, create_engine, text
 from sqlalchemy.engine import make_url
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.cli.commands import run
 from metastore.storage.schema import metadata
 from tests.fixtures.application import called

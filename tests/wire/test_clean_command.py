@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.cli.commands import run
 from metastore.warehouse.filesystem import Warehouse
 from metastore.warehouse.opened import opened
@@ -91,7 +91,7 @@ def test_cleaning_in_memory(application: Application, database_url: str) -> None
     """Behaves like an object store: renames are copies, and directories exist only as prefixes."""
     root, name = f"memory://test/{uuid.uuid4().hex}/t", ("db", "t")
     call, warehouse = partial(called, application), Warehouse("memory://test/warehouse", ["memory://test"])
-    application.databases.create("hive", Database(name="db"))
+    application.services.databases.create("hive", Database(name="db"))
     call("create_table", table(*name, [("ds", "string")], sd=descriptor(root)))
     call("add_partition", partition(*name, ["1"]))
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.domain.names import TableName
 from metastore.errors import NotFoundError
 from tests.fixtures.application import called
@@ -46,7 +46,7 @@ def root(tmp_path: Path) -> str:
 def call(application: Application, root: str) -> Call:
     """Handlers by wire method, and a table whose day 1 was overwritten, so that ds=1 is retired."""
     call = partial(called, application)
-    application.databases.create("hive", Database(name="db"))
+    application.services.databases.create("hive", Database(name="db"))
     call("create_table", table(*NAME, [("ds", "string")], sd=descriptor(root)))
     call("add_partition", partition(*NAME, ["1"]))
     write_file(f"{root}/ds=1/part-0")
@@ -117,7 +117,7 @@ def call_prepared(application: Application, root: str) -> Any:
     """Returns day 2 at the old location of day 1, as the service would store it."""
     from metastore.services.rules.partitions import PartitionRules
 
-    rules = PartitionRules(application.tables.get(TableName("hive", *NAME)).decode())
+    rules = PartitionRules(application.services.tables.get(TableName("hive", *NAME)).decode())
     return rules.prepare(partition(*NAME, ["2"], sd=descriptor(f"{root}/ds=1")), 0)
 
 

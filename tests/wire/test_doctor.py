@@ -14,9 +14,9 @@ import pytest
 import trustme
 from sqlalchemy.engine import make_url
 
+from metastore.app.http import Readiness
 from metastore.cli import doctor_database
 from metastore.cli.commands import run
-from metastore.cli.http_port import Readiness
 from metastore.errors import ConfigurationError
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine

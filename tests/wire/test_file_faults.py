@@ -13,7 +13,7 @@ import pytest
 from psycopg2.extensions import cursor
 from sqlalchemy import text
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.errors import ConnectionLostError
 from metastore.settings import Settings
@@ -64,7 +64,7 @@ class Installation:
             drop_retention=undrop,
         )
         self.application = Application(settings, database_url, self.step)
-        self.application.databases.bootstrap()
+        self.application.services.databases.bootstrap()
         self.fill()
 
     def call(self, name: str, *arguments: Any) -> Any:

@@ -19,7 +19,7 @@ import pytest
 from thrift.protocol.TBase import TExceptionBase
 from thrift.Thrift import TException
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.errors import MetastoreError
 from metastore.settings import Settings
 from tests.fixtures.application import called
@@ -96,7 +96,7 @@ class Installation:
         )
         self.on_step: Callable[[str], object] = lambda _: None
         self.application = Application(settings, database_url, lambda step: self.on_step(step))
-        self.application.databases.bootstrap()
+        self.application.services.databases.bootstrap()
         self.fill()
 
     def fill(self) -> None:

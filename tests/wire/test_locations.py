@@ -15,7 +15,7 @@ import pytest
 from thrift.protocol.TBase import TExceptionBase
 from thrift.Thrift import TException
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.errors import InvalidOperationError
 from tests.fixtures.application import called
 from tests.fixtures.server import Server, connected

@@ -13,7 +13,7 @@ import pytest
 from psycopg2.extensions import cursor  # type: ignore[import-untyped] # it has no types
 from sqlalchemy import text
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.errors import ConflictError, MetastoreError, NotFoundError
 from metastore.settings import Settings
 from tests.fixtures.application import called, cursors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from tests.fixtures.application import called
 from tests.fixtures.database import execute
 from thrift_idl.gen.hive_metastore.ttypes import GetRuntimeStatsRequest, RuntimeStat

@@ -267,7 +267,7 @@ def test_overwritten_files_that_were_cleaned_are_gone(
 ) -> None:
     before = installation.disk()[f"db.db/{name}/{rows}"]
     overwrite(installation, name, values)
-    installation.application.cleaning.run()
+    installation.application.services.cleaning.run()
     assert installation.disk()[f"db.db/{name}/{rows}"] == before
     installation.call("clean", CleanRequest("db", name, graceMillis=0))
     with pytest.raises(InvalidOperationError, match="was cleaned"):
@@ -295,11 +295,11 @@ def test_unfinished_writes_are_not_restored(installation: Installation) -> None:
     installation.call("renew_write", RenewWriteRequest(query_id, [], [location]))
     (Path(location) / f"part-0-{query_id}.parquet").write_text("half")
     installation.call("drop_table", "db", "plain", True)
-    installation.application.cleaning.run()
+    installation.application.services.cleaning.run()
     installation.undrop("db.plain")
     with pytest.raises(NotFoundError):
         installation.call("renew_write", RenewWriteRequest(query_id))
-    installation.application.cleaning.run()
+    installation.application.services.cleaning.run()
     assert {location for location in installation.disk() if "plain" in location} == {"db.db/plain/rows"}
 
 

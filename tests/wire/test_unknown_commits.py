@@ -13,7 +13,7 @@ import psycopg2  # type: ignore[import-untyped] # it has no types
 import pytest
 from sqlalchemy import Connection, event
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.errors import UnavailableError
 from metastore.storage import unit_of_work
 from metastore.storage.postgres.driver import run

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.settings import Settings
 from tests.fixtures.application import called
 from tests.wire.builders import columns, descriptor, partition, skewed, table
@@ -57,7 +57,7 @@ class Installation:
         self.warehouse = folder / "warehouse"
         given = Settings(warehouse=str(self.warehouse), database_url=database_url, **settings)
         self.application = Application(given, database_url)
-        self.application.databases.bootstrap()
+        self.application.services.databases.bootstrap()
         self.call = partial(called, self.application)
         self.call("create_database", Database("db", description="ours"))
         self.call("create_function", Function("f", "db", "java.lang.String", "me", PrincipalType.USER, 1, 1, []))
@@ -147,11 +147,11 @@ class Installation:
         """Lets the retention end."""
         with self.application._store.transaction() as work:
             work.connection.execute(text("UPDATE drops SET kept_until = now()"))
-        self.application.undrop.purge()
+        self.application.services.undrop.purge()
         self.application.journal.recover()
 
     def left(self) -> dict[str, int]:
-        self.application.undrop.purge()
+        self.application.services.undrop.purge()
         tables = ["drops", "dropped_tables", "dropped_partitions", "dropped_rows"]
         with self.application._store.read() as work:
             return {

@@ -8,8 +8,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from metastore import app
-from metastore.background import recovery
+from metastore.app import timers, worker
 from metastore.cli import main
 from metastore.storage.postgres import clock
 
@@ -25,7 +24,7 @@ def die(control: Path, step: str) -> None:
 
 if __name__ == "__main__":
     clock.LEASE = timedelta(seconds=1)  # a dead worker is replaced soon
-    recovery._INTERVAL = 0.2  # type: ignore[misc]
+    timers.RECOVERY_INTERVAL = 0.2  # type: ignore[misc]
     if control := os.environ.pop(FAULTS, ""):
-        app.Application = partial(app.Application, on_step=partial(die, Path(control)))  # type: ignore[misc, assignment]
+        worker.Application = partial(worker.Application, on_step=partial(die, Path(control)))  # type: ignore[misc, assignment]
     main()

@@ -14,7 +14,7 @@ from unittest.mock import Mock
 import pytest
 from click.testing import CliRunner
 
-from metastore.app import Application, make_application
+from metastore.app.worker import Application, make_application
 from metastore.cli.commands import metastore
 from metastore.context import AuditNote, Caller, caller
 from metastore.errors import MetastoreError, UnavailableError

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from metastore.app import make_application
+from metastore.app.security import check_security_settings
+from metastore.app.worker import make_application
 from metastore.errors import ConfigurationError
 from metastore.monitoring.audit_stream import audit_handlers
-from metastore.security_setup import check_security_settings
 from metastore.settings import Settings
 from tests.wire.authorization.test_costs import Client
 from thrift_idl.gen.hive_metastore.ttypes import Database

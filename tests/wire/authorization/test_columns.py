@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from metastore.app import Application, make_application
+from metastore.app.worker import Application, make_application
 from metastore.domain.privileges import PrincipalKind
 from metastore.errors import MetastoreError, PermissionDeniedError
 from metastore.settings import Settings

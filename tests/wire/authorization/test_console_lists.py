@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from metastore.app import Application, make_application
+from metastore.app.worker import Application, make_application
 from metastore.console.activity import ActivityService
 from metastore.console.search import SearchService
 from metastore.domain.names import DatabaseName

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from metastore.app import Application, make_application
+from metastore.app.worker import Application, make_application
 from metastore.context import Caller, caller
 from metastore.errors import MetastoreError, NotFoundError
 from metastore.handlers.registry import served

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from metastore.app import Application, make_application
+from metastore.app.worker import Application, make_application
 from metastore.context import Claim, caller
 from metastore.domain.names import TableName
 from metastore.domain.renaming import REPLACES
@@ -54,7 +54,7 @@ def application(make_database: Callable[[], str], tmp_path_factory: pytest.TempP
         warehouse=str(folder), database_url=url, authorization="grants", admins=ADMIN, data_dir=Path(folder)
     )
     application = make_application(settings, url)
-    application.databases.bootstrap()
+    application.services.databases.bootstrap()
     yield application
     application.close()
 

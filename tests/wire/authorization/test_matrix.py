@@ -13,7 +13,7 @@ from sqlalchemy import text
 from thrift.protocol.TBase import TExceptionBase
 from thrift.Thrift import TException
 
-from metastore.app import Application, make_application
+from metastore.app.worker import Application, make_application
 from metastore.context import Caller, caller
 from metastore.domain.read_methods import is_read
 from metastore.errors import ConfigurationError, MetastoreError

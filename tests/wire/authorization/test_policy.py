@@ -14,8 +14,8 @@ from unittest.mock import patch
 
 import pytest
 
-from metastore.app import Application, make_application
-from metastore.cli.console import pages_of
+from metastore.app.console import pages_of
+from metastore.app.worker import Application, make_application
 from metastore.errors import (
     ConfigurationError,
     InvalidOperationError,
@@ -362,7 +362,7 @@ def test_a_cascading_drop_drops_no_table_that_the_engine_was_not_asked_about(
     root, boss = Client(application, "root"), Client(application, "boss")
     root.create_database(Database(name="scratch", ownerName="boss"))
     root.create_table(table("scratch", "old", owner="boss"))
-    databases, drop = application.databases, application.databases.drop
+    databases, drop = application.services.databases, application.services.databases.drop
 
     def late(*arguments: Any, **options: Any) -> None:
         other = threading.Thread(target=root.create_table, args=[table("scratch", "new", owner="alice")])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from metastore.app import Application, make_application
+from metastore.app.worker import Application, make_application
 from metastore.errors import MetastoreError, NotFoundError, PermissionDeniedError
 from metastore.settings import Settings
 from tests.wire.authorization.test_costs import Client

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from metastore.app import make_application
+from metastore.app.worker import make_application
 from metastore.settings import Settings
 from tests.fixtures.application import called
 from tests.fixtures.database import execute

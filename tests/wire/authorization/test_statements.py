@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from metastore.app import Application, make_application
+from metastore.app.worker import Application, make_application
 from metastore.context import Caller, caller
 from metastore.settings import Settings
 from tests.fixtures.application import called, counted

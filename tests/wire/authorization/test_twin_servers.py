@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from metastore.app import Application, make_application
-from metastore.cli.console import pages_of
+from metastore.app.console import pages_of
+from metastore.app.worker import Application, make_application
 from metastore.errors import MetastoreError, PermissionDeniedError
 from metastore.services.authorization import events
 from metastore.services.entry.sizes import SizeService

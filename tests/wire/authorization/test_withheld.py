@@ -17,7 +17,7 @@ from sqlalchemy import text
 from thrift.protocol.TBase import TExceptionBase
 from thrift.Thrift import TException
 
-from metastore.app import Application, make_application
+from metastore.app.worker import Application, make_application
 from metastore.errors import MetastoreError, NotFoundError, PermissionDeniedError
 from metastore.handlers.registry import served
 from metastore.operations.method import Method

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from metastore.app import make_application
+from metastore.app.worker import make_application
 from metastore.settings import Settings
 from tests.fixtures.server import Server, connected
 from tests.storage.test_statements import counted

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.cli.commands import run
 from metastore.settings import Settings
 from tests.fixtures.application import called
@@ -34,7 +34,7 @@ class RestoredCatalog:
         settings = Settings(warehouse=str(self.warehouse), database_url=self.url, **self._settings)
         self.application = Application(settings, self.url)
         self.call = partial(called, self.application)
-        self.application.databases.bootstrap()
+        self.application.services.databases.bootstrap()
 
     def close(self) -> None:
         self.application.close()
@@ -80,9 +80,9 @@ class RestoredCatalog:
 
     def background(self) -> None:
         """Does what the timers do."""
-        self.application.undrop.purge()
+        self.application.services.undrop.purge()
         self.application.journal.recover()
-        self.application.cleaning.run()
+        self.application.services.cleaning.run()
 
     def contents(self) -> set[str]:
         """Returns the texts of all files of data in the warehouse, also of those in the trash."""

@@ -7,7 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from metastore.background.audit import audit_writing
+from metastore.app.security import make_authorization
+from metastore.app.timers import audit_writing
 from metastore.console.activity import ActivityService
 from metastore.console.dependencies import DependencyOverviewService
 from metastore.console.layouts import LayoutService
@@ -21,7 +22,6 @@ from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.security.authenticator import make_authenticator
 from metastore.security.groups import Groups
 from metastore.security.listener_settings import listeners
-from metastore.security_setup import make_authorization
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.entry.audit import AuditService
 from metastore.services.entry.logins import FailedLoginService

@@ -13,8 +13,8 @@ from typing import Final
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from metastore.background.timer import Timer
-from metastore.cli.console import make_console
+from metastore.app.console import make_console
+from metastore.app.timer import Timer
 from metastore.errors import MetastoreError
 from metastore.monitoring.gauges import Gauges
 from metastore.monitoring.shared_metrics import SharedMetrics

@@ -1,0 +1,1 @@
+"""Composition: creates the objects of each process and connects them. Only `cli` imports it."""

@@ -1,0 +1,37 @@
+"""The services that several handlers, timers or tests share."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+
+from metastore.services.authorization.authorization import Authorization
+from metastore.services.cascade.dropping import Retention
+from metastore.services.entry.cleaning import CleaningService
+from metastore.services.entry.databases import DatabaseService
+from metastore.services.entry.notifications import NotificationService
+from metastore.services.entry.partitions_read import PartitionReadService
+from metastore.services.entry.tables import TableService
+from metastore.services.entry.undrop import UndropService
+from metastore.services.files.journal import Journal
+from metastore.settings import Settings
+
+
+class Services:
+    """`changing`: the arguments of services that change objects with their files."""
+
+    def __init__(self, settings: Settings, journal: Journal, rights: Authorization | None) -> None:
+        self.store, self.journal, self.rights = journal.store, journal, rights
+        self.changing = journal, current_time, Retention(timedelta(seconds=settings.drop_retention))
+        self.databases = DatabaseService(*self.changing)
+        self.tables = TableService(*self.changing, rights)
+        self.partitions = PartitionReadService(self.store)
+        self.undrop = UndropService(journal, rights)
+        most_bytes = settings.memory_limit // 4  # of events in one reply
+        self.notifications = NotificationService(self.store, settings.event_retention, most_bytes, rights)
+        self.cleaning = CleaningService(journal, timedelta(seconds=settings.replaced_file_retention), rights)
+
+
+def current_time() -> int:
+    """Returns seconds since 1970."""
+    return int(time.time())

@@ -1,0 +1,96 @@
+"""The timers of a worker: each calls a service at an interval. Concurrent workers share the work."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from metastore.app.timer import Timer
+from metastore.services.entry.audit import AuditService
+from metastore.services.entry.cleaning import CleaningService
+from metastore.services.entry.descriptor_cleaning import DescriptorCleaningService
+from metastore.services.entry.notifications import NotificationService
+from metastore.services.entry.servers import ServerService
+from metastore.services.entry.sizes import SizeService
+from metastore.services.entry.timeouts import TimeoutService
+from metastore.services.entry.undrop import UndropService
+from metastore.services.files.journal import Journal
+
+# Intervals are in seconds.
+AUDIT_INTERVAL: Final = 0.5
+FIRST_COMPARISON: Final = 0.1
+LEASE_RENEWAL: Final = 20.0  # a third of a lease of a file operation
+MEASUREMENT_INTERVAL: Final = 3.0
+RECOVERY_INTERVAL: Final = 10.0
+REGISTRATION_INTERVAL: Final = 10.0  # migrations.servers ignores servers that were not seen for several intervals
+_RUNS: Final = 10  # runs within one timeout or retention
+_MIN_INTERVAL: Final = 1.0
+_MAX_INTERVAL: Final = 3600.0
+
+
+def audit_logging(service: AuditService) -> Timer:
+    """Returns the timer that writes the entries of the audit trail to the log. One worker of all servers does it."""
+    return Timer("audit logging", service.tell, AUDIT_INTERVAL)
+
+
+def audit_writing(service: AuditService) -> Timer:
+    """Returns the timer that writes the waiting lines of this worker: failed logins, calls about hidden objects."""
+    return Timer("audit writing", service.write_waiting, AUDIT_INTERVAL)
+
+
+def warehouse_cleaning(service: CleaningService, interval: float) -> Timer:
+    """Returns the timer that removes unreferenced files every `interval` seconds."""
+    return Timer("warehouse cleaning", service.run, interval)
+
+
+def event_cleaning(service: NotificationService, retention: float) -> Timer:
+    """Returns the timer that removes events older than `retention` seconds."""
+    interval = min(max(retention / _RUNS, _MIN_INTERVAL), _MAX_INTERVAL)
+    return Timer("notification log cleaning", service.clean, interval)
+
+
+def descriptor_cleaning(service: DescriptorCleaningService, interval: float) -> Timer:
+    """Returns the timer that removes descriptors without a table or partition."""
+    return Timer("descriptor cleaning", service.run, interval)
+
+
+def expiry(service: TimeoutService, timeout: timedelta) -> Timer:
+    """Returns the timer that ends transactions, locks and writes without a heartbeat, ten times within `timeout`."""
+    return Timer("expiry", service.run, max(timeout.total_seconds() / _RUNS, _MIN_INTERVAL))
+
+
+def journal_recovery(journal: Journal) -> Timer:
+    """Returns the timer that completes file operations of dead workers."""
+    return Timer("file operation recovery", journal.recover, RECOVERY_INTERVAL)
+
+
+def lease_renewal(journal: Journal) -> Timer:
+    """Returns the timer that renews the leases of this worker's own file operations."""
+    return Timer("file operation lease renewal", journal.renew, LEASE_RENEWAL)
+
+
+def witness_writing(journal: Journal) -> Timer:
+    """Returns the timer that compares the state of the catalog with its record in the warehouse (the witness), and
+    updates the record.
+    """
+    return Timer("catalog witness", journal.lineage.note, RECOVERY_INTERVAL)
+
+
+def first_comparison(journal: Journal) -> Timer:
+    """Returns the timer that makes the first comparison, when the server starts."""
+    return Timer("first comparison with the witness", journal.lineage.note, FIRST_COMPARISON, once=True)
+
+
+def drop_purging(undrop: UndropService) -> Timer:
+    """Returns the timer that purges dropped objects after their retention. The next recovery deletes their files."""
+    return Timer("purge of dropped objects", undrop.purge, RECOVERY_INTERVAL)
+
+
+def server_registration(service: ServerService) -> Timer:
+    """Returns the timer that keeps this server in the list of servers on the database."""
+    return Timer("server registration", service.renew, REGISTRATION_INTERVAL)
+
+
+def size_measurement(service: SizeService) -> Timer:
+    """Returns the timer that measures tables."""
+    return Timer("measurement of tables", service.measure, MEASUREMENT_INTERVAL)

@@ -1,1 +1,0 @@
-"""Timers that call services."""
