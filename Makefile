@@ -28,6 +28,7 @@ lint: $(READY)  ## Check style and types
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
+	@git ls-files '*.py' ':!thrift_idl/gen' | xargs wc -l | awk '$$1 > 400 && $$2 != "total" { print "hint: " $$2 " has " $$1 " lines" }'
 
 # The two variables silence announcements of other projects.
 docs: $(READY)  ## Build the documentation site into build/site; warnings and broken links fail

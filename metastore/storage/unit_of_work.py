@@ -94,7 +94,7 @@ class UnknownCommit(NamedTuple):
 class UnitOfWork(Session):
     """The repositories of one connection, in a transaction (`Store.transaction`) or in autocommit mode.
 
-    A repository is created at its first use: a call uses few of the fifty.
+    A repository is created at its first use: a call uses few of them.
     """
 
     access = cached_property(Access)
