@@ -162,8 +162,9 @@ def _copied(copier: Copier) -> ImportState:
 
 
 def _is_fresh(state: ImportState) -> bool:
-    """Returns whether this run has copied something, and the source has no log of the changes since then."""
-    return state.position is None and bool(state.options["databases"])
+    """Returns whether this run has copied everything from one snapshot, and the source has no log of the changes since
+    then."""
+    return state.position is None and bool(state.options["databases"]) and state.snapshots == 1
 
 
 def _caught_up(source: Source, store: Store, state: ImportState) -> str:

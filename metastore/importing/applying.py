@@ -172,7 +172,7 @@ _APPLY: Final[Mapping[Stage, Callable[[UnitOfWork, Target, Any], int]]] = {
     Stage.FUNCTIONS: objects.functions,
     Stage.CONSTRAINTS: objects.constraints,
     Stage.INDEXES: objects.indexes,
-    Stage.ROLES: objects.as_they_come(BulkObjects.insert_roles),
+    Stage.ROLES: objects.roles,
     Stage.ROLE_GRANTS: objects.role_grants,
     Stage.PRIVILEGES: objects.privileges,
     Stage.MASTER_KEYS: objects.secrets(BulkObjects.insert_master_keys),

@@ -8,10 +8,12 @@ from typing import Any, Final
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.partition_names import value_path
 from metastore.domain.transactions import ABORTED
+from metastore.importing.access import is_on_everything, privilege_row, remember
 from metastore.importing.messages import is_renamed, json_message
 from metastore.importing.sources.objects import (
     SourceConstraint,
     SourceStatistics,
+    Stage,
     TransactionState,
 )
 from metastore.importing.target import Target
@@ -25,6 +27,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     HiveObjectPrivilege,
     Index,
     NotificationEvent,
+    Role,
     RolePrincipalGrant,
 )
 
@@ -92,14 +95,11 @@ def indexes(work: UnitOfWork, target: Target, batch: Sequence[Index]) -> int:
     return len(new)
 
 
-def as_they_come(insert: Callable[[BulkObjects, Sequence[Any]], None]) -> Callable[[UnitOfWork, Target, Any], int]:
-    """Returns a function that stores objects that belong to no database or table."""
-
-    def stored(work: UnitOfWork, _: Target, batch: Sequence[Any]) -> int:
-        insert(work.bulk_objects, batch)
-        return len(batch)
-
-    return stored
+def roles(work: UnitOfWork, target: Target, batch: Sequence[Role]) -> int:
+    """Stores roles."""
+    work.bulk_objects.insert_roles(batch)
+    remember(work, target, Stage.ROLES, batch)
+    return len(batch)
 
 
 def secrets(insert: Callable[[BulkObjects, Sequence[Any]], None]) -> Callable[[UnitOfWork, Target, Any], int]:
@@ -127,24 +127,26 @@ def role_grants(work: UnitOfWork, target: Target, batch: Sequence[RolePrincipalG
         target.report(BEYOND, f"role {role}", detail)
     kept = [one for one in batch if one.roleName not in reaching]
     work.bulk_objects.insert_role_grants(kept)
+    remember(work, target, Stage.ROLE_GRANTS, kept)
     return len(kept)
 
 
 def _within(work: UnitOfWork, target: Target, batch: Sequence[HiveObjectPrivilege]) -> list[HiveObjectPrivilege]:
     """Returns the privileges, without those on everything if this server has databases that are not the source's."""
-    on_everything = [one for one in batch if not (one.hiveObject.dbName or one.hiveObject.objectName)]
+    on_everything = list(filter(is_on_everything, batch))
     if not on_everything or not work.import_rights.has_other_databases(target.import_id):
         return list(batch)
     detail = "they include other databases of this server, and are not imported: grant them here if you want"
     target.report(BEYOND, "privileges on everything", detail)
-    return [one for one in batch if one.hiveObject.dbName or one.hiveObject.objectName]
+    return [one for one in batch if not is_on_everything(one)]
 
 
 def privileges(work: UnitOfWork, target: Target, batch: Sequence[HiveObjectPrivilege]) -> int:
     """Stores privileges, with their grantors and times."""
     rows: list[dict[str, Any]] = []
     partitions: list[tuple[int, str] | None] = []
-    for one in _within(work, target, batch):
+    within = _within(work, target, batch)
+    for one in within:
         ref = one.hiveObject
         name = TableName(ref.catName or "", ref.dbName or "", ref.objectName or "")
         database = target.databases.get(name.parent) if ref.dbName else None
@@ -156,7 +158,7 @@ def privileges(work: UnitOfWork, target: Target, batch: Sequence[HiveObjectPrivi
             "table_id": table.id if table else None,
             "database_id": database.id if database and not table else None,
         }
-        rows.append(_row(one) | owners)
+        rows.append(privilege_row(one) | owners)
         of_partition = table and ref.partValues and len(ref.partValues) == len(table.keys)
         partitions.append((table.id, value_path(table.keys, ref.partValues)) if table and of_partition else None)
     existing = [partition for partition in partitions if partition]
@@ -167,23 +169,8 @@ def privileges(work: UnitOfWork, target: Target, batch: Sequence[HiveObjectPrivi
         if partition is None or partition in ids
     ]
     work.bulk_objects.insert_privileges(known)
+    remember(work, target, Stage.PRIVILEGES, within)
     return len(known)
-
-
-def _row(privilege: HiveObjectPrivilege) -> dict[str, Any]:
-    grant = privilege.grantInfo
-    return {
-        "object_type": privilege.hiveObject.objectType,
-        "column_name": privilege.hiveObject.columnName,
-        "principal_type": privilege.principalType,
-        "principal": privilege.principalName,
-        "privilege": grant.privilege,
-        "grantor": grant.grantor,
-        "grantor_type": grant.grantorType,
-        "grant_option": bool(grant.grantOption),
-        "authorizer": privilege.authorizer,
-        "create_time": grant.createTime or 0,
-    }
 
 
 def transactions(work: UnitOfWork, target: Target, batch: Sequence[TransactionState]) -> int:

@@ -102,6 +102,7 @@ class Copier:
                     "rewrites": rewrites,
                     "events": keeps_events,
                     "everything": everything,  # a follower imports databases that are new at the source
+                    "chosen": _texts(wanted),  # also one of these that is dropped and created again
                 }
                 number = work.imports.begin(
                     self._source.address, self._source.version, self._runner, options, last_event
@@ -132,6 +133,7 @@ class Copier:
         rewrites = list(self._request.rewrites) or state.options["rewrites"]
         # The log of this server already has events. The source's events would mix with them.
         options = state.options | {"databases": _texts(new), "rewrites": rewrites, "events": False, "digests": {}}
+        options["chosen"] = sorted({*state.options.get("chosen", ()), *_texts(known.keys() | new)})
         work.imports.begin_again(state.id, self._runner, options, last_event)
 
     def _leave_switched(self, work: UnitOfWork, number: int, switched: set[DatabaseName]) -> None:
@@ -284,6 +286,12 @@ def name_of(text: str) -> DatabaseName:
     if len(catalog) > 1 or not name:
         raise InvalidInputError(f"{text!r} is not the name of a database")
     return DatabaseName(catalog[0] if catalog else DEFAULT_CATALOG, name)
+
+
+def is_chosen(state: ImportState, name: DatabaseName) -> bool:
+    """Returns whether an import contains a database of the source, if the source has it."""
+    options = state.options
+    return bool(options.get("everything")) or f"{name.catalog}.{name.name}" in options.get("chosen", ())
 
 
 def _texts(names: set[DatabaseName]) -> list[str]:

@@ -20,6 +20,7 @@ from metastore.storage.importing.bulk_changes import BulkChanges
 from metastore.storage.importing.bulk_load import BulkLoad
 from metastore.storage.importing.bulk_objects import BulkObjects
 from metastore.storage.importing.following import Following
+from metastore.storage.importing.import_access import ImportAccess
 from metastore.storage.importing.import_rights import ImportRights
 from metastore.storage.importing.imports import Imports
 from metastore.storage.pages.activity import Activity
@@ -119,6 +120,7 @@ class UnitOfWork(Session):
     file_operations = cached_property(FileOperations)
     following = cached_property(Following)
     functions = cached_property(Functions)
+    import_access = cached_property(ImportAccess)
     import_rights = cached_property(ImportRights)
     imports = cached_property(Imports)
     indexes = cached_property(Indexes)

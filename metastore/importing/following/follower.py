@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 from uuid import uuid4
 
 from metastore.domain.names import DatabaseName
 from metastore.errors import ConflictError, InvalidObjectError
 from metastore.importing.applying_objects import events as store_events
-from metastore.importing.copying import find_import
+from metastore.importing.copying import find_import, is_chosen
 from metastore.importing.following.changes import Changes, changes_of, digest_of
 from metastore.importing.following.comparing import everything
 from metastore.importing.following.reading import EVENTS, LogReader, before_gap
@@ -341,7 +342,7 @@ class Follower:
         self._round_due = now + max(pause, _SHARE * (now - begun))
 
     def _replay(self, work: UnitOfWork, target: Target, state: ImportState, changes: Changes) -> None:
-        replay = Replay(self._source, work, target, takes_new=bool(state.options.get("everything")))
+        replay = Replay(self._source, work, target, partial(is_chosen, state))
         replay.run(changes)
         work.imports.report_new(state.id, replay.findings)
 

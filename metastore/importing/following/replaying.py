@@ -5,7 +5,7 @@ The result is the present state of the source, regardless of the state of this s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from metastore.domain.keys import KeyKind, kind_of
@@ -31,9 +31,15 @@ _TABLES: Final = 100
 
 
 class Replay:
-    """One application of changes. `takes_new`: databases that are new at the source are imported, too."""
+    """One application of changes. `takes_new`: whether a database that is new at the source is imported, too."""
 
-    def __init__(self, source: Source, work: UnitOfWork, target: Target, *, takes_new: bool) -> None:
+    def __init__(
+        self,
+        source: Source,
+        work: UnitOfWork,
+        target: Target,
+        takes_new: Callable[[DatabaseName], bool] = lambda _: False,
+    ) -> None:
         self._source = source
         self._work = work
         self._target = target
@@ -123,10 +129,13 @@ class Replay:
         if theirs is None:
             if name in self._followed:
                 drop_database(self._work, name)
+                self._work.imports.remove_database(self._target.import_id, name)
+                self._followed.discard(name)
+                self._known.discard(name)
             return
         theirs.catalogName, theirs.name = name.catalog, name.name  # whatever the source has answered
         if name not in self._known:
-            if not self._takes_new:
+            if not self._takes_new(name):
                 return
             if existing_of(self._work, [name]):
                 self._report(NAME_TAKEN, name, "this server has another database of this name; it is not imported")

@@ -2,8 +2,8 @@
 
 These are functions, constraints, indexes, roles, privileges, tokens and transactions.
 
-A sweep reads them all and replaces the objects of the followed databases. Roles, and privileges on the whole metastore,
-are added and not removed: they may belong to this server.
+A sweep reads them all and replaces the objects of the followed databases. Of roles, their members and privileges on the
+whole metastore, it removes those that the import has added: the others belong to this server.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from metastore.domain.names import DatabaseName
+from metastore.importing.access import settle_roles, withdraw
 from metastore.importing.applying import apply
 from metastore.importing.applying_objects import BEYOND
 from metastore.importing.sources.objects import BESIDE_TABLES, Selection, Stage
@@ -26,10 +27,16 @@ _STAGES: Final = (*BESIDE_TABLES, Stage.MASTER_KEYS, Stage.TOKENS, Stage.TRANSAC
 
 @dataclass
 class Sweep:
-    """The objects that a sweep has read, by kind. `digests`: of their texts, to skip unchanged kinds."""
+    """The objects that a sweep has read, by kind.
+
+    Attributes:
+        digests: of their texts, to skip unchanged kinds.
+        partial: kinds of which the source may have more objects than it has returned, so that none is deleted.
+    """
 
     objects: dict[Stage, list[Any]] = field(default_factory=dict)
     digests: dict[Stage, int] = field(default_factory=dict)
+    partial: set[Stage] = field(default_factory=set)
 
 
 def read_unlogged(source: Source, names: Collection[DatabaseName]) -> Sweep:
@@ -37,7 +44,11 @@ def read_unlogged(source: Source, names: Collection[DatabaseName]) -> Sweep:
     selection, sweep = Selection(frozenset(names)), Sweep()
     for stage in _STAGES:
         if stage in source.stages:
-            found = [one for batch in source.read(stage, "", selection) for one in batch.objects]
+            found = []
+            for batch in source.read(stage, "", selection):
+                found += batch.objects
+                if batch.is_partial:
+                    sweep.partial.add(stage)
             sweep.objects[stage] = found
             sweep.digests[stage] = hash(tuple(sorted(map(repr, found))))
     return sweep
@@ -52,9 +63,12 @@ def store_unlogged(
     found: list[Finding] = []
     for stage, objects in sweep.objects.items():
         if stored.get(stage) != sweep.digests[stage]:
-            _clear(work, target, stage, names, ids, objects)
+            if stage not in sweep.partial:
+                _clear(work, target, stage, names, ids, objects)
             apply(work, target, stage, objects)
             found += [one for one in target.findings if one.kind == BEYOND]
+    if Stage.ROLES in sweep.objects.keys() - sweep.partial:
+        settle_roles(work, target, sweep.objects[Stage.ROLES])
     work.imports.report_new(target.import_id, found)
 
 
@@ -71,11 +85,11 @@ def _clear(
         Stage.FUNCTIONS: lambda: work.bulk_changes.delete_functions(ids),
         Stage.CONSTRAINTS: lambda: work.bulk_changes.delete_constraints(ids),
         Stage.INDEXES: lambda: work.bulk_changes.delete_indexes(ids),
-        Stage.ROLE_GRANTS: lambda: work.bulk_changes.delete_role_grants(
-            {one.roleName for one in objects} - work.import_rights.reaching_roles(target.import_id)
-        ),
         Stage.PRIVILEGES: lambda: work.bulk_changes.delete_privileges(ids),
         Stage.TRANSACTIONS: lambda: work.bulk_changes.delete_imported_transactions(names),
     }
     if stage in clears:
         clears[stage]()
+    if stage in (Stage.ROLE_GRANTS, Stage.PRIVILEGES):
+        work.change_privileges()
+        withdraw(work, target, stage, objects)

@@ -134,11 +134,15 @@ Thrift, or one of the classes of this module."""
 
 @dataclass
 class Batch:
-    """Objects of one stage. `cursor`: where a later run continues, after this batch is stored."""
+    """Objects of one stage. `cursor`: where a later run continues, after this batch is stored.
+
+    `is_partial`: the source has rejected a call, so that it may have more objects.
+    """
 
     objects: list[Object]
     cursor: str
     findings: list[Finding] = field(default_factory=list)
+    is_partial: bool = False
 
 
 @dataclass(frozen=True)

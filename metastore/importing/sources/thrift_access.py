@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from metastore.domain.names import DatabaseName, TableName
+from metastore.errors import NotFoundError
 from metastore.importing.sources.objects import Batch, MasterKey, Selection, Token, TransactionState
-from metastore.importing.sources.thrift_calls import in_catalog
+from metastore.importing.sources.thrift_calls import UnsupportedCallError, in_catalog
 from metastore.importing.sources.thrift_listing import ThriftListing
 from metastore.storage.importing.imports import Finding
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -35,16 +36,19 @@ class AccessReader:
     def roles(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
         """Yields the roles. The owner and the time are known only for roles with members."""
         roles: list[Role] = []
-        for name in sorted(self._calls.optional("get_role_names") or ()):
-            member = next(iter(self._members(name)), None)
+        names = self._names()
+        for name in names or ():
+            member = next(iter(self._members(name) or ()), None)
             granted = self._calls.optional("list_roles", member.principalName, member.principalType) if member else ()
             roles.append(next((role for role in granted or () if role.roleName == name), Role(name, 0, None)))
-        yield Batch(roles, "all")
+        yield Batch(roles, "all", is_partial=names is None)
 
     def role_grants(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
         """Yields the members of roles."""
-        names = self._calls.optional("get_role_names") or ()
-        yield Batch([grant for name in sorted(names) for grant in self._members(name)], "all")
+        names = self._names()
+        members = {name: self._members(name) for name in names or ()}
+        grants = [grant for some in members.values() for grant in some or ()]
+        yield Batch(grants, "all", is_partial=names is None or None in members.values())
 
     def privileges(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
         """Yields the privileges: those on databases and tables, then all others of every principal that is known.
@@ -53,24 +57,29 @@ class AccessReader:
         principal.
         """
         by_identity: dict[Any, HiveObjectPrivilege] = {}
-        self._add(by_identity, self._on(HiveObjectRef(HiveObjectType.GLOBAL)), selection)
+        on_everything = self._on(HiveObjectRef(HiveObjectType.GLOBAL))
+        self._add(by_identity, on_everything or (), selection)
+        is_partial = on_everything is None
         principals: set[tuple[str, int]] = set()
         for database in self._listing.databases(selection):
             name = in_catalog(database.catalog, database.name)
             raw = self._calls.optional("get_database", name)
             if raw and raw.ownerName:
                 principals.add((raw.ownerName, raw.ownerType or PrincipalType.USER))
-            self._add(by_identity, self._on(HiveObjectRef(HiveObjectType.DATABASE, name)), selection, database)
-            for table in self._listing.table_names(database):
-                self._add(by_identity, self._on(HiveObjectRef(HiveObjectType.TABLE, name, table)), selection, database)
+            refs = [HiveObjectRef(HiveObjectType.DATABASE, name)]
+            refs += [HiveObjectRef(HiveObjectType.TABLE, name, one) for one in self._listing.table_names(database)]
+            for ref in refs:
+                found = self._on(ref)
+                is_partial = is_partial or found is None
+                self._add(by_identity, found or (), selection, database)
         principals |= {(one.principalName, one.principalType) for one in by_identity.values()}
         for grant in next(self.role_grants("", selection)).objects:
             principals |= {(grant.roleName, PrincipalType.ROLE), (grant.principalName, grant.principalType)}
-        principals |= {(name, PrincipalType.ROLE) for name in self._calls.optional("get_role_names") or ()}
+        principals |= {(name, PrincipalType.ROLE) for name in self._names() or ()}
         for principal, kind in sorted(principals):
             arguments = (principal, kind, HiveObjectRef(None))
             self._add(by_identity, self._calls.optional("list_privileges", *arguments) or (), selection)
-        yield Batch(list(by_identity.values()), "all")
+        yield Batch(list(by_identity.values()), "all", is_partial=is_partial)
 
     def transactions(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
         """Yields the high-water marks."""
@@ -107,12 +116,28 @@ class AccessReader:
         if identifiers is not None:
             yield Batch([Token(name, self._calls.optional("get_token", name) or "") for name in identifiers], "all")
 
-    def _members(self, role: str) -> list[RolePrincipalGrant]:
-        reply = self._calls.optional("get_principals_in_role", GetPrincipalsInRoleRequest(role))
-        return list(reply.principalGrants) if reply else []
+    def _names(self) -> list[str] | None:
+        """Lists the roles, ascending; None if the server does not allow it."""
+        names = self._calls.optional("get_role_names")
+        return None if names is None else sorted(names)
 
-    def _on(self, target: HiveObjectRef) -> Iterable[HiveObjectPrivilege]:
-        return self._calls.optional("list_privileges", None, None, target) or ()
+    def _members(self, role: str) -> list[RolePrincipalGrant] | None:
+        """Returns the members of a role, none if it was dropped meanwhile; None if the server does not allow it."""
+        try:
+            return list(self._calls.call("get_principals_in_role", GetPrincipalsInRoleRequest(role)).principalGrants)
+        except NotFoundError:
+            return []
+        except UnsupportedCallError:
+            return None
+
+    def _on(self, target: HiveObjectRef) -> list[HiveObjectPrivilege] | None:
+        """Returns the privileges on an object, none if it was dropped meanwhile; None if the call is rejected."""
+        try:
+            return list(self._calls.call("list_privileges", None, None, target) or ())
+        except NotFoundError:
+            return []
+        except UnsupportedCallError:
+            return None
 
     def _add(
         self,

@@ -14,7 +14,7 @@ from metastore.storage.mapping.partitions import partition_rows
 from metastore.storage.postgres.arrays import is_among, is_text_among
 from metastore.storage.queries.repository import Repository
 from metastore.storage.references import TABLE_ITSELF
-from metastore.storage.schema.access import privileges, role_grants
+from metastore.storage.schema.access import privileges
 from metastore.storage.schema.catalog import functions, table_constraints, table_indexes, tables
 from metastore.storage.schema.partitions import partitions
 from metastore.storage.schema.statistics import column_statistics
@@ -101,10 +101,6 @@ class BulkChanges(Repository):
         """Deletes the privileges on databases and on everything in them."""
         owned = is_among(privileges.c.database_id, database_ids) | privileges.c.table_id.in_(_tables_of(database_ids))
         self._connection.execute(delete(privileges).where(owned))
-
-    def delete_role_grants(self, roles: Collection[str]) -> None:
-        """Deletes the members of roles."""
-        self._connection.execute(delete(role_grants).where(is_text_among(role_grants.c.role, list(roles))))
 
     def delete_imported_transactions(self, names: Collection[DatabaseName]) -> None:
         """Deletes transactions that an import has added, with their write ids, unless they wrote to other databases."""

@@ -245,6 +245,12 @@ class Imports(Repository):
         if rows:
             self._connection.execute(insert(import_databases).values(rows))
 
+    def remove_database(self, number: int, name: DatabaseName) -> None:
+        """Removes a database from an import, with the locations that it borrows: the source has dropped it."""
+        for table in (import_databases, borrowed_locations):
+            chosen = (table.c.catalog == name.catalog) & (table.c.database == name.name)
+            self._connection.execute(delete(table).where(table.c.import_id == number, chosen))
+
     def switch(self, number: int, names: Collection[DatabaseName]) -> None:
         """Makes this server own the files of databases of an import, except files that another import borrows."""
         chosen = (import_databases.c.import_id == number) & _among(

@@ -60,6 +60,16 @@ borrowed_locations = Table(
     Index("borrowed_locations_import_id_idx", "import_id", "catalog", "database"),
 )
 
+# Roles, members of roles and privileges on everything that an import has added: the source may remove them again.
+import_access = Table(
+    "import_access",
+    metadata,
+    Column("import_id", BigInteger, ForeignKey("imports.id", ondelete="CASCADE"), nullable=False),
+    Column("kind", Text, nullable=False),  # storage.importing.import_access
+    json_column("rows"),
+    PrimaryKeyConstraint("import_id", "kind"),
+)
+
 # Objects that an import has changed, skipped or reported as invalid. Reports read this table.
 import_findings = Table(
     "import_findings",
