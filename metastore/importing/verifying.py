@@ -23,6 +23,7 @@ from metastore.importing.sources.objects import (
 )
 from metastore.importing.sources.source import Source
 from thrift_idl.gen.hive_metastore.ttypes import (
+    Role,
     Table,
 )
 
@@ -83,7 +84,7 @@ class Verifier:
                 self._compare_database(name)
             for stage in BESIDE_TABLES:
                 if stage in self._source.stages and stage in self._ours.stages:
-                    self._compare(stage.value, *self._all(stage, selection))
+                    self._compare(stage.value, *self._comparable(stage, selection))
             if Stage.TOKENS in self._source.stages:
                 self._compare_secrets()
             self._compare_marks(selection)
@@ -169,12 +170,21 @@ class Verifier:
     def _all(self, stage: Stage, selection: Selection) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """Returns the objects of a stage on both sides, by their identities."""
 
-        def read(side: Source) -> list[Any]:
-            return [one for batch in side.read(stage, "", selection) for one in batch.objects]
-
-        theirs, ours = self._both(read)
+        theirs, ours = self._both(partial(_read, stage, selection))
         rewritten = (self._rewriting.rewrite(one) for one in theirs)
         return _by_identity(rewritten), _by_identity(ours)
+
+    def _comparable(self, stage: Stage, selection: Selection) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        """Returns the objects of a stage on both sides, without what only one of them can return."""
+        if stage is not Stage.PRIVILEGES:
+            theirs, ours = self._all(stage, selection)
+            if stage is Stage.ROLES:
+                _hide_unknown(theirs, ours)
+            return theirs, ours
+        # Through Thrift, privileges on columns and partitions are listed for known principals only.
+        theirs = _by_identity(_read(stage, selection, self._source))
+        self._ours.name_principals({(one.principalName, one.principalType) for one in theirs.values()})
+        return theirs, _by_identity(_read(stage, selection, self._ours))
 
     def _compare(self, kind: str, theirs: Mapping[Any, Any], ours: Mapping[Any, Any], prefix: str = "") -> None:
         """Compares objects by their identities, and adds the fields that differ."""
@@ -207,6 +217,18 @@ def _different(kind: str, text: str, one: Form, other: Form) -> Iterator[Differe
 
 def _presence(identity: Any, theirs: Mapping[Any, Any], ours: Mapping[Any, Any]) -> tuple[str | None, str | None]:
     return ("present" if identity in theirs else None), ("present" if identity in ours else None)
+
+
+def _read(stage: Stage, selection: Selection, side: Source) -> list[Any]:
+    return [one for batch in side.read(stage, "", selection) for one in batch.objects]
+
+
+def _hide_unknown(theirs: Mapping[Any, Role], ours: Mapping[Any, Role]) -> None:
+    """Sets owner and time equal if one side returns a role without them: Thrift does, for a role without members."""
+    for name in theirs.keys() & ours.keys():
+        one, other = theirs[name], ours[name]
+        if any(not role.createTime and not role.ownerName for role in (one, other)):
+            other.createTime, other.ownerName = one.createTime, one.ownerName
 
 
 def _table(name: TableName, side: Source) -> Table | None:

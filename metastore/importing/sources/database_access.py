@@ -8,7 +8,13 @@ from typing import Any, Final, NamedTuple
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.domain.transactions import ABORTED, OPEN
 from metastore.importing.sources.connections import SourceConnection, as_list, chosen
-from metastore.importing.sources.database_tables import ORPHAN, TableReader, int32, principal_type
+from metastore.importing.sources.database_tables import (
+    ORPHAN,
+    UNKNOWN_PRINCIPAL,
+    TableReader,
+    int32,
+    principal_type,
+)
 from metastore.importing.sources.objects import (
     Batch,
     MasterKey,
@@ -24,7 +30,6 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     HiveObjectRef,
     HiveObjectType,
     NotificationEvent,
-    PrincipalType,
     PrivilegeGrantInfo,
     Role,
     RolePrincipalGrant,
@@ -66,30 +71,35 @@ class AccessReader:
         """Yields all roles."""
         if self._connection.schema.has("ROLES"):
             rows = self._connection.rows('SELECT "ROLE_NAME", "CREATE_TIME", "OWNER_NAME" FROM "ROLES" ORDER BY 1')
-            yield Batch([Role(name, created or 0, owner) for name, created, owner in rows], "all")
+            yield Batch([Role(name, int32(created), owner) for name, created, owner in rows], "all")
 
     def role_grants(self) -> Iterator[Batch]:
         """Yields all members of roles."""
         if not self._connection.schema.has("ROLE_MAP"):
             return
         rows = self._connection.rows("""
-            SELECT r."ROLE_NAME", m."PRINCIPAL_NAME", m."PRINCIPAL_TYPE", m."GRANT_OPTION", m."ADD_TIME", m."GRANTOR",
-                m."GRANTOR_TYPE"
+            SELECT m."ROLE_GRANT_ID", r."ROLE_NAME", m."PRINCIPAL_NAME", m."PRINCIPAL_TYPE", m."GRANT_OPTION",
+                m."ADD_TIME", m."GRANTOR", m."GRANTOR_TYPE"
             FROM "ROLE_MAP" m JOIN "ROLES" r ON r."ROLE_ID" = m."ROLE_ID" ORDER BY m."ROLE_GRANT_ID"
         """)
-        grants = [
-            RolePrincipalGrant(
-                roleName=role,
-                principalName=name,
-                principalType=principal_type(kind),
-                grantOption=self._connection.flag(option),
-                grantTime=added or 0,
-                grantorName=grantor,
-                grantorPrincipalType=principal_type(grantor_type),
+        batch = Batch([], "all")
+        for number, role, name, kind, option, added, grantor, grantor_type in rows:
+            if (known := principal_type(kind)) is None:
+                detail = f"the {kind} {name} is not imported as a member of {role}"
+                batch.findings.append(Finding(UNKNOWN_PRINCIPAL, f"ROLE_MAP {number}", detail))
+                continue
+            batch.objects.append(
+                RolePrincipalGrant(
+                    roleName=role,
+                    principalName=name,
+                    principalType=known,
+                    grantOption=self._connection.flag(option),
+                    grantTime=int32(added),
+                    grantorName=grantor,
+                    grantorPrincipalType=principal_type(grantor_type),
+                )
             )
-            for role, name, kind, option, added, grantor, grantor_type in rows
-        ]
-        yield Batch(grants, "all")
+        yield batch
 
     def privileges(self, after: str, selection: Selection) -> Iterator[Batch]:
         """Yields the privileges, table by table. The cursor is the number of the table and the last id."""
@@ -140,14 +150,17 @@ class AccessReader:
                 continue
             if target.dbName and not selection.has(DatabaseName(target.catName, target.dbName)):
                 continue
+            if (known := principal_type(kind)) is None:
+                detail = f"{privilege} of the {kind} {principal} is not imported"
+                batch.findings.append(Finding(UNKNOWN_PRINCIPAL, f"{grants.table} {row[0]}", detail))
+                continue
             reference = HiveObjectRef(
                 grants.kind, target.dbName, target.objectName, target.partValues, column, target.catName
             )
             info = PrivilegeGrantInfo(
-                privilege, created or 0, grantor, principal_type(grantor_type), self._connection.flag(option)
+                privilege, int32(created), grantor, principal_type(grantor_type), self._connection.flag(option)
             )
-            kind_of = principal_type(kind) or PrincipalType.USER
-            batch.objects.append(HiveObjectPrivilege(reference, principal, kind_of, info, authorizer))
+            batch.objects.append(HiveObjectPrivilege(reference, principal, known, info, authorizer))
 
     def _targets(self, grants: _Grants, ids: set[int]) -> dict[int, HiveObjectRef]:
         """Returns the objects by the ids of databases, tables or partitions."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.importing.sources.connections import SourceConnection, as_map, chosen
-from metastore.importing.sources.database_tables import ORPHAN, TableReader, principal_type
+from metastore.importing.sources.database_tables import ORPHAN, TableReader, owner_of
 from metastore.importing.sources.objects import Batch, Selection, SourceConstraint
 from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
 from metastore.storage.importing.imports import Finding
@@ -54,13 +54,14 @@ class ObjectReader:
             if database is None:
                 batch.findings.append(Finding(ORPHAN, name, "the function has no database and is not imported"))
             elif selection.has(DatabaseName(catalog_name.lower(), database.lower())):
+                owner, owner_kind = owner_of(owner, owner_type, f"{database}.{name}", batch.findings)
                 batch.objects.append(
                     Function(
                         functionName=name.lower(),
                         dbName=database.lower(),
                         className=class_name,
                         ownerName=owner,
-                        ownerType=principal_type(owner_type),
+                        ownerType=owner_kind,
                         createTime=created or 0,
                         functionType=kind,
                         resourceUris=resources.get(number, []),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
@@ -144,6 +144,9 @@ class DatabaseSource:
     ) -> Iterator[SourceStatistics]:
         with self._converting(f"statistics of {name}"):
             yield from self._statistics.of(name, partitions, own=own)
+
+    def name_principals(self, principals: Collection[tuple[str, int]]) -> None:
+        pass  # it lists all privileges
 
     def totals(self, selection: Selection) -> dict[TableName, Totals]:
         with self._converting(Stage.PARTITIONS.value):

@@ -14,6 +14,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, FieldSchema,
 
 _TABLES: Final = 500
 ORPHAN: Final = "orphan"
+UNKNOWN_PRINCIPAL: Final = "principal of an unknown kind"
 DUPLICATE: Final = "names that differ in case only"
 
 
@@ -26,8 +27,19 @@ class SourceTable(NamedTuple):
 
 
 def principal_type(text: str | None) -> int | None:
-    """Returns Hive's PrincipalType for its name."""
-    return PrincipalType._NAMES_TO_VALUES.get((text or "").upper())  # noqa: SLF001 - generated
+    """Returns Hive's PrincipalType for its name; None for another text."""
+    return PrincipalType._NAMES_TO_VALUES.get((text or "").strip().upper())  # noqa: SLF001 - generated
+
+
+def owner_of(name: str | None, kind: str | None, what: str, findings: list[Finding]) -> tuple[str | None, int | None]:
+    """Returns an owner and its PrincipalType. An owner of a kind that this server does not know becomes no owner: as a
+    user, somebody else of this name would get its rights.
+    """
+    known = principal_type(kind)
+    if not name or known is not None or not (kind or "").strip():
+        return name, known
+    findings.append(Finding(UNKNOWN_PRINCIPAL, what, f"its owner {name} is a {kind}: it is imported without an owner"))
+    return None, None
 
 
 def int32(number: int | None) -> int:
@@ -132,6 +144,7 @@ class TableReader:
             seen.add(identity)
             if kind_of == "REMOTE":
                 findings.append(Finding("remote database", name, "its data connector is not imported"))
+            owner, owner_kind = owner_of(owner, owner_type, str(identity), findings)
             databases.append(
                 Database(
                     name=identity.name,
@@ -139,7 +152,7 @@ class TableReader:
                     locationUri=location,
                     parameters=parameters.get(number, {}),
                     ownerName=owner,
-                    ownerType=principal_type(owner_type),
+                    ownerType=owner_kind,
                     catalogName=identity.catalog,
                     createTime=created_at,
                     managedLocationUri=managed_at,
@@ -154,7 +167,7 @@ class TableReader:
             last = rows[-1][0]
             batch = Batch([], str(last))
             wanted = [row for row in rows if self._is_wanted(row, selection, batch.findings)]
-            batch.objects = self._structs(wanted)
+            batch.objects = self._structs(wanted, batch.findings)
             yield batch
 
     def named(self, names: Sequence[TableName]) -> dict[TableName, Table]:
@@ -171,7 +184,7 @@ class TableReader:
             for name in some:
                 self._read.pop(name, None)
             self._read |= {name: row[0] for name, row in wanted.items()}
-            tables |= zip(wanted, self._structs(list(wanted.values())), strict=True)
+            tables |= zip(wanted, self._structs(list(wanted.values()), []), strict=True)
         return tables
 
     def _rows(self, condition: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -203,26 +216,34 @@ class TableReader:
             return False
         return True
 
-    def _structs(self, rows: Sequence[tuple[Any, ...]]) -> list[Table]:
+    def _structs(self, rows: Sequence[tuple[Any, ...]], findings: list[Finding]) -> list[Table]:
         ids = [row[0] for row in rows]
         parameters = self._parameters("TABLE_PARAMS", "TBL_ID", ids)
         keys = self._keys(ids)
         described = self._shapes.read([row[14:] for row in rows])
         return [
-            self._struct(row, one.whole(), parameters.get(row[0], {}), keys.get(row[0], []))
+            self._struct(row, one.whole(), parameters.get(row[0], {}), keys.get(row[0], []), findings)
             for row, one in zip(rows, described, strict=True)
         ]
 
-    def _struct(self, row: tuple[Any, ...], sd: Any, parameters: dict[str, str], keys: list[FieldSchema]) -> Table:
+    def _struct(
+        self,
+        row: tuple[Any, ...],
+        sd: Any,
+        parameters: dict[str, str],
+        keys: list[FieldSchema],
+        findings: list[Finding],
+    ) -> Table:
         _, catalog, database, name, kind, owner, owner_type, created, accessed, retention, original, expanded = row[:12]
         rewrite, write_id = row[12:14]
         names = _table_name(catalog, database, name)
+        owner, owner_kind = owner_of(owner, owner_type, str(names), findings)
         return Table(
             tableName=names.name,
             dbName=names.database,
             catName=names.catalog,
             owner=owner,
-            ownerType=principal_type(owner_type),
+            ownerType=owner_kind,
             createTime=int32(created),
             lastAccessTime=int32(accessed),
             retention=int32(retention),

@@ -4,7 +4,7 @@ use nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -122,6 +122,9 @@ class Source(Protocol):
 
         A time of 0 is not known.
         """
+
+    def name_principals(self, principals: Collection[tuple[str, int]]) -> None:
+        """Names principals with their PrincipalTypes, for a source that can list some privileges by principal only."""
 
     def totals(self, selection: Selection) -> dict[TableName, Totals]:
         """Returns sums over the partitions of each table that has some, to notice changes since an earlier snapshot."""

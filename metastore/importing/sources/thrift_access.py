@@ -32,6 +32,8 @@ class AccessReader:
     def __init__(self, listing: ThriftListing) -> None:
         self._listing = listing
         self._calls = listing.calls
+        self.principals: set[tuple[str, int]] = set()
+        """Further principals whose privileges are listed."""
 
     def roles(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
         """Yields the roles. The owner and the time are known only for roles with members."""
@@ -60,7 +62,7 @@ class AccessReader:
         on_everything = self._on(HiveObjectRef(HiveObjectType.GLOBAL))
         self._add(by_identity, on_everything or (), selection)
         is_partial = on_everything is None
-        principals: set[tuple[str, int]] = set()
+        principals = set(self.principals)
         for database in self._listing.databases(selection):
             name = in_catalog(database.catalog, database.name)
             raw = self._calls.optional("get_database", name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Final
@@ -74,6 +74,7 @@ class ThriftSource:
         self._read: dict[TableName, Table | None] = {}  # what the last call of `tables` has returned
         objects, access = ObjectReader(self._listing), AccessReader(self._listing)
         self._objects = objects
+        self._access = access
         self._readers: dict[Stage, Reader] = {
             Stage.CATALOGS: self._catalogs,
             Stage.DATABASES: self._databases,
@@ -210,6 +211,9 @@ class ThriftSource:
     ) -> Iterator[SourceStatistics]:
         if table := self._known(name):
             yield from self._objects.statistics(table, partitions, own=own)
+
+    def name_principals(self, principals: Collection[tuple[str, int]]) -> None:
+        self._access.principals |= set(principals)
 
     def totals(self, selection: Selection) -> dict[TableName, Totals]:
         totals: dict[TableName, Totals] = {}
