@@ -93,9 +93,9 @@ def mariadb(folder: Path) -> Iterator[int]:
         process.wait(timeout=60)
 
 
-def hive_on_mariadb(folder: Path, port: int, version: str) -> MySqlHiveDatabase:
+def hive_on_mariadb(folder: Path, port: int, version: str, name: str | None = None) -> MySqlHiveDatabase:
     """Creates a database by the schema script of a release."""
-    name = f"hive_{version.replace('.', '_')}"
+    name = name or f"hive_{version.replace('.', '_')}"
     artifact, path = SCRIPTS[version]
     with tarfile.open(fetched(artifact, "-bin.tar.gz")) as release:
         members = [one for one in release.getmembers() if "/upgrade/mysql/" in one.name]

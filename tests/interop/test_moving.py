@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
@@ -17,6 +18,7 @@ from sqlalchemy.engine import URL, make_url
 
 from metastore import errors
 from metastore.cli.commands import run
+from metastore.importing.sources.objects import Selection, Stage
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.texts import NUL
 from tests.fixtures.database import reachable_folder
@@ -88,6 +90,57 @@ def test_a_source_on_mysql_is_imported(
             assert client.get_partition("sales", "logs", ["1", "0"]).parameters["nul"] == "c\u2400d\\u0000"
             assert plain.sd.cols[0].comment == "größe"
             assert client.get_partition("sales", "logs", ["a/b:c", "7"]).sd.location == "hdfs://old:8020/logs"
+
+
+KINDS = ("TYPE", "RULE", "VERSION", "FORMAT", "STATE", "ENGINE", "MESSAGE", "TOKEN_IDENT", "LOW_VALUE", "HIGH_VALUE")
+"""Endings of columns whose texts the import interprets, or that are large binary objects."""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin1"])
+def test_every_text_of_a_latin1_database_is_read_as_it_was_written(
+    mariadb: tuple[Path, int], encoding: str, database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Most clients of Hive write UTF-8 into latin1 columns. Those that write latin1 must not lose a text."""
+    source = maria.hive_on_mariadb(*mariadb, "3.1", name=f"texts_{encoding.replace('-', '')}")
+    fill(source, f"file:{tmp_path}/theirs", transactions=False)
+    suffix = "ä".encode(encoding) if encoding == "utf-8" else "ä¤".encode(encoding)
+    latin1 = """
+        SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS
+        WHERE TABLE_SCHEMA = DATABASE() AND CHARACTER_SET_NAME = 'latin1' ORDER BY 1, 2
+    """
+    columns = [column for column in source.rows(latin1) if not column[1].endswith(KINDS) and column[0] != "CTLGS"]
+    columns = [column for column in columns if not column[1].endswith(("CTLG_NAME", "CAT_NAME"))]
+    for table, column in columns:
+        value = f'CONCAT("{column}", CONVERT(%s USING binary))'
+        source.execute(f'UPDATE "{table}" SET "{column}" = {value} WHERE "{column}" IS NOT NULL', suffix)
+    if encoding == "latin1":
+        source.insert("TABLE_PARAMS", TBL_ID=2, PARAM_KEY="literal", PARAM_VALUE="ä")
+    assert run(["import", "plan", source.url, "--database-url", database_url, "--warehouse", str(tmp_path)]) == 0
+    plan = capsys.readouterr().out
+    copy(source.url, database_url)
+    with closing(open_source(source.url)) as opened_source:
+        objects = [
+            one
+            for stage in Stage
+            if stage is not Stage.EVENTS
+            for batch in opened_source.read(stage, "", Selection())
+            for one in batch.objects
+        ]
+    texts = repr(objects)
+    with running(database_url, tmp_path) as server:
+        assert compare(source.url, server.uri) == []
+        with connected(server) as client:
+            (name,) = [name for name in client.get_all_databases() if name.startswith("sales")]
+            plain = client.get_table(name, f"plain{name[5:]}")
+            assert len(client.get_partition_names(name, f"logs{name[5:]}", -1)) == 35
+    if encoding == "utf-8":
+        assert "Ã" not in texts
+        assert plain.owner == "meä"
+        assert "is read as UTF-8" in plan
+    else:
+        assert plain.owner == "meä¤"
+        assert repr("ä".encode().decode("latin1")) in texts
+        assert "most texts of this database are latin1" in plan
 
 
 @pytest.fixture(scope="module")

@@ -6,23 +6,26 @@ import json
 import re
 import ssl
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from metastore.errors import ConfigurationError, UnavailableError
+from metastore.importing.sources.aggregates import Pairs, Texts, as_map, same
 from metastore.importing.sources.hive_schema import HiveSchema, hive_schema
+from metastore.importing.sources.latin1 import Latin1Texts
 from metastore.importing.sources.texts import without_nul
 from metastore.settings import safe_url
+from metastore.storage.importing.imports import Finding
 
 Row = tuple[Any, ...]
-Pairs = dict[str, str | None]
-Texts = list[str | None]
 _ESCAPED_NUL: Final = "\\u0000"
 _CONNECT_TIMEOUT: Final = 10  # seconds
 _FIRST_OF_SERVER: Final = 1000
 _OF_CONNECTION: Final = range(2000, 3000)  # error numbers of MySQL's client library
+_SAMPLED: Final = 200_000  # rows of a table in which texts that are not ASCII are looked for
+_EXAMPLES: Final = 1_000  # such texts of a column
 _SILENCE: Final = 600  # seconds without a reply before the source counts as lost
 
 
@@ -46,15 +49,12 @@ class SourceConnection(ABC):
     def rows(self, statement: str, *values: Any) -> list[Row]:
         """Runs a query with `%s` for each value, and returns its rows. A tuple stands for a list of an IN.
 
-        Raises UnavailableError if the source stops answering, or lacks a column or a privilege.
+        Texts are as their writer meant them, and as PostgreSQL can store them: MySQL's may contain NUL. Raises
+        UnavailableError if the source stops answering, or lacks a column or a privilege.
         """
         with self._cursor() as cursor:
             cursor.execute(self.schema.sql(statement), values)
-            return self.storable(cursor.fetchall())
-
-    def storable(self, rows: Sequence[Row]) -> list[Row]:
-        """Returns the rows with texts that PostgreSQL can store: MySQL's may contain NUL."""
-        return list(rows)
+            return list(cursor.fetchall())
 
     def pairs(self, json_text: str) -> Pairs:
         """Returns the content of a JSON object of `parameters`, with texts that PostgreSQL can store."""
@@ -114,9 +114,21 @@ class SourceConnection(ABC):
         """Returns the SQL of whether a text contains NUL; None if texts of the database cannot."""
         return None
 
-    def texts(self, table: str, column: str) -> Callable[[str], str]:
-        """Returns the function that decodes texts of a column, which may contain another encoding than it declares."""
-        return same if (table, column) not in self.schema.latin1 else undo_latin1
+    def texts(self, table: str, column: str) -> Callable[[str], str]:  # noqa: ARG002 - for MySQL
+        """Returns the function that decodes texts of a column inside a JSON text. `rows` decodes all other texts."""
+        return same
+
+    def spellings(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Returns names as a condition of a query finds them."""
+        return tuple(texts)
+
+    def texts_findings(self) -> list[Finding]:
+        """Returns examples of texts in another encoding than their columns declare."""
+        return []
+
+    def map_of(self, table: str, pairs: Pairs | None) -> dict[str, str]:
+        """Returns the entries of a JSON object of a table's `parameters`."""
+        return as_map(pairs, self.texts(table, "PARAM_VALUE"), self.texts(table, "PARAM_KEY"))
 
     @staticmethod
     def flag(value: Any) -> bool:
@@ -210,8 +222,40 @@ class MySqlConnection(SourceConnection):
     parameters = 'JSON_OBJECTAGG("PARAM_KEY", "PARAM_VALUE")'
     key_values = 'JSON_OBJECTAGG("INTEGER_IDX", "PART_KEY_VAL")'
 
-    def storable(self, rows: Sequence[Row]) -> list[Row]:
-        return [tuple(self._without_nul(value) if value.__class__ is str else value for value in row) for row in rows]
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._latin1 = Latin1Texts(filter(_is_free, self.schema.latin1), self._not_ascii)
+
+    def rows(self, statement: str, *values: Any) -> list[Row]:
+        with self._cursor() as cursor:
+            cursor.execute(self.schema.sql(statement), values)
+            # The columns of the tables: the character set of a result is always that of the connection.
+            fields = cursor._result.fields  # noqa: SLF001 - PyMySQL has no method for it
+            rows = cursor.fetchall()
+        columns = [(field.org_table.upper(), field.org_name.upper()) for field in fields]
+        decoders = [self.texts(*column) for column in columns]
+        return [tuple(map(self._decoded, row, decoders)) for row in rows]
+
+    def _decoded(self, value: Any, decoded: Callable[[str], str]) -> Any:
+        return self._without_nul(decoded(value)) if value.__class__ is str else value
+
+    def texts(self, table: str, column: str) -> Callable[[str], str]:
+        return self._latin1.decoded if (table, column) in self.schema.latin1 else same
+
+    def spellings(self, texts: Iterable[str]) -> tuple[str, ...]:
+        return tuple(self._latin1.spellings(texts))
+
+    def texts_findings(self) -> list[Finding]:
+        return self._latin1.evidence.findings()
+
+    def _not_ascii(self, column: tuple[str, str]) -> list[str]:
+        table, name = (f'"{part}"' for part in column)
+        longer = f"LENGTH(CONVERT({name} USING utf8mb4)) <> CHAR_LENGTH({name})"
+        some = f"SELECT {name} FROM {table} LIMIT {_SAMPLED}"  # noqa: S608 - names of the schema
+        with self._cursor() as cursor:
+            query = f"SELECT DISTINCT {name} FROM ({some}) x WHERE {longer} LIMIT {_EXAMPLES}"  # noqa: S608 - the same
+            cursor.execute(self.schema.sql(query))
+            return [text for (text,) in cursor.fetchall()]
 
     def number_or_null(self, text: str) -> str:
         return f"CASE WHEN {text} REGEXP '^[0-9]{{1,18}}$' THEN CAST({text} AS SIGNED) END"
@@ -285,6 +329,11 @@ class MySqlConnection(SourceConnection):
             raise UnavailableError(f"{self.address} {fault}: {_line(error)}") from None
 
 
+def _is_free(column: tuple[str, str]) -> bool:
+    """Returns whether a column shows what clients write: the log repeats it in long texts."""
+    return "NOTIFICATION" not in column[0]
+
+
 def _tls_options(address: str, query: str) -> dict[str, ssl.SSLContext]:
     """Returns the options of PyMySQL for the TLS parameters of an address. Raises ConfigurationError for other ones.
 
@@ -318,46 +367,6 @@ def connect(url: str) -> SourceConnection:
     return kinds[scheme](plain)
 
 
-# cp1252 leaves five bytes undefined; MySQL's latin1 maps those to the C1 control characters with the same numbers.
-_LATIN1: Final = {bytes((code,)).decode("cp1252", "replace"): code for code in range(0x80, 0xA0)} | {
-    chr(code): code for code in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
-}
-
-
-def undo_latin1(text: str) -> str:
-    """Returns the UTF-8 text that a client stored in a latin1 column, byte by byte; else the text unchanged."""
-    if text.isascii():
-        return text
-    try:
-        return bytes(_LATIN1.get(char, ord(char)) for char in text).decode()
-    except ValueError:  # a real latin1 text: no valid UTF-8, or characters that latin1 does not have
-        return text
-
-
-def as_map(pairs: Pairs | None, value: Callable[[str], str]) -> dict[str, str]:
-    """Returns the entries of a JSON object of `maps` without nulls: Hive leaves those out."""
-    if not pairs:
-        return {}
-    if value is same and None not in pairs.values():
-        return pairs  # type: ignore[return-value] # none is None
-    return {key: value(text) for key, text in sorted(pairs.items()) if text is not None}
-
-
-def as_list(pairs: Pairs | Texts | None, value: Callable[[str], str]) -> list[str]:
-    """Returns the values of `key_values`: a JSON list, or an object whose keys are positions."""
-    if not pairs:
-        return []
-    if isinstance(pairs, list):
-        if value is same and None not in pairs:
-            return pairs  # type: ignore[return-value] # none is None
-        return [value(text or "") for text in pairs]
-    ordered = list(pairs) == _POSITIONS[: len(pairs)]
-    values = list(pairs.values()) if ordered else [pairs[key] for key in sorted(pairs, key=int)]
-    if value is same and None not in values:
-        return values  # type: ignore[return-value] # none is None
-    return [value(text or "") for text in values]
-
-
 def chosen(column: str, ids: Iterable[int]) -> tuple[str, tuple[Any, ...]]:
     """Returns a condition that rows with these ids satisfy, and its values.
 
@@ -367,13 +376,6 @@ def chosen(column: str, ids: Iterable[int]) -> tuple[str, tuple[Any, ...]]:
     if wanted and wanted[-1] - wanted[0] < 2 * len(wanted):
         return f"{column} BETWEEN %s AND %s", (wanted[0], wanted[-1])
     return f"{column} IN %s", (tuple(wanted) or (-1,),)
-
-
-_POSITIONS: Final = [str(number) for number in range(100)]
-
-
-def same(text: str) -> str:
-    return text
 
 
 def _is_rejection(error: BaseException) -> bool:

@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.domain.transactions import ABORTED, OPEN
-from metastore.importing.sources.connections import SourceConnection, as_list, chosen
+from metastore.importing.sources.aggregates import as_list
+from metastore.importing.sources.connections import SourceConnection, chosen
 from metastore.importing.sources.database_tables import (
     ORPHAN,
     UNKNOWN_PRINCIPAL,

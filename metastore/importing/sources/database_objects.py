@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
-from metastore.importing.sources.connections import SourceConnection, as_map, chosen
+from metastore.importing.sources.connections import SourceConnection, chosen
 from metastore.importing.sources.database_tables import ORPHAN, TableReader, owner_of
 from metastore.importing.sources.objects import Batch, Selection, SourceConstraint
 from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
@@ -164,9 +164,8 @@ class ObjectReader:
             pairs = self._connection.parameters
             condition, bound = chosen('"INDEX_ID"', [row[0] for row in rows])
             query = f'SELECT "INDEX_ID", {pairs} FROM "INDEX_PARAMS" WHERE {condition} GROUP BY "INDEX_ID"'  # noqa: S608 - constants
-            decode = self._connection.texts("INDEX_PARAMS", "PARAM_VALUE")
             for number, values in self._connection.maps(query, *bound).items():
-                parameters[number] = as_map(values, decode)
+                parameters[number] = self._connection.map_of("INDEX_PARAMS", values)
         described = self._shapes.read([row[8:] for row in rows])
         batch = Batch([], "all")
         known = self._tables.known

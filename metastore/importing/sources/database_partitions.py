@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from metastore.domain.names import TableName
-from metastore.importing.sources.connections import SourceConnection, as_list, as_map, chosen
+from metastore.importing.sources.aggregates import as_list
+from metastore.importing.sources.connections import SourceConnection, chosen
 from metastore.importing.sources.database_tables import ORPHAN, TableReader, int32
 from metastore.importing.sources.objects import Batch, Selection, SourcePartition
 from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
@@ -26,8 +27,6 @@ class PartitionReader:
         self._tables = tables
         self._write_id = 'p."WRITE_ID"' if connection.schema.has("PARTITIONS", "WRITE_ID") else "NULL"
         self._value = connection.texts("PARTITION_KEY_VALS", "PART_KEY_VAL")
-        self._parameter = connection.texts("PARTITION_PARAMS", "PARAM_VALUE")
-        self._name = connection.texts("PARTITIONS", "PART_NAME")
 
     def partitions(self, after: str, selection: Selection) -> Iterator[Batch]:
         """Yields partitions of the selection. The cursor is the last id."""
@@ -53,7 +52,7 @@ class PartitionReader:
         condition, values, last = 'p."TBL_ID" = %s', (table_id,), -1
         if names is not None:
             for start in range(0, len(names), _PARTITIONS):
-                some = tuple(names[start : start + _PARTITIONS])
+                some = self._connection.spellings(names[start : start + _PARTITIONS])
                 rows = self._rows(f'{condition} AND p."PART_NAME" IN %s ORDER BY p."PART_ID"', *values, some)
                 if rows:
                     yield self._structs(table, rows, *chosen('"PART_ID"', [row[0] for row in rows]), [])
@@ -71,7 +70,7 @@ class PartitionReader:
                 AND p."PART_NAME" IS NOT NULL
         """
         table_id = self._tables.id_of(name)
-        return [self._name(text) for (text,) in self._connection.rows(query, table_id)] if table_id is not None else []
+        return [text for (text,) in self._connection.rows(query, table_id)] if table_id is not None else []
 
     def totals(self, selection: Selection) -> dict[TableName, Totals]:
         """Returns sums over the partitions of each table."""
@@ -126,7 +125,7 @@ class PartitionReader:
                 findings.append(Finding(ORPHAN, text, f"partition {number} has no {lacks} and is not imported"))
                 continue
             pairs = maps.get(number)
-            parameters = as_map(pairs, self._parameter)
+            parameters = self._connection.map_of("PARTITION_PARAMS", pairs)
             struct = Partition(
                 values=as_list(texts.get(number), self._value),
                 createTime=int32(created),
@@ -136,7 +135,7 @@ class PartitionReader:
                 writeId=write_id if write_id else None,
             )
             json_text = json_texts.get(number) if parameters is pairs else None  # as it is, nothing was decoded
-            partitions.append(SourcePartition(table, self._name(name), struct, one.shape, json_text))
+            partitions.append(SourcePartition(table, name, struct, one.shape, json_text))
         return partitions
 
     def _aggregates(

@@ -85,7 +85,7 @@ class StatisticsReader:
         if partitions is None:
             yield from self._chosen(known, *_TABLES[1], 'x."TBL_ID" = %s', table_id)
         for start in range(0, len(partitions or ()), _NAMES):
-            some = tuple((partitions or ())[start : start + _NAMES])
+            some = self._connection.spellings((partitions or ())[start : start + _NAMES])
             yield from self._chosen(known, *_TABLES[1], 'x."TBL_ID" = %s AND x."PART_NAME" IN %s', table_id, some)
 
     def _chosen(

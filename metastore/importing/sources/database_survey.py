@@ -157,11 +157,7 @@ def _misnamed(connection: SourceConnection) -> list[Finding]:
         if rows := connection.rows(query.format(catalog=catalog)):
             detail = "both are kept" if what == "partitions" else "clients reach only the oldest one, which is imported"
             findings.append(Finding("names that differ in case only", f"{len(rows)} names of {what}", detail))
-    for table, column in sorted(connection.schema.latin1):
-        if column in ("COMMENT", "PARAM_VALUE", "PKEY_COMMENT", "PART_KEY_VAL", "PART_NAME"):
-            detail = "texts that are UTF-8 are read as UTF-8, others as latin1"
-            findings.append(Finding("latin1", f"{table}.{column}", detail))
-    return findings
+    return findings + connection.texts_findings()
 
 
 def _odd(connection: SourceConnection) -> list[Finding]:

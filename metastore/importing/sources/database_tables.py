@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
-from metastore.importing.sources.connections import SourceConnection, as_map, chosen
+from metastore.importing.sources.connections import SourceConnection, chosen
 from metastore.importing.sources.objects import Batch, Selection, type_of
 from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
 from metastore.storage.importing.imports import Finding
@@ -96,9 +96,9 @@ class TableReader:
         rows = self._connection.rows(
             f"""
             SELECT t."TBL_NAME" FROM "TBLS" t JOIN "DBS" d ON d."DB_ID" = t."DB_ID"
-            WHERE t."TBL_NAME" IS NOT NULL AND LOWER(d."NAME") = %s AND LOWER({self._catalog}) = %s
+            WHERE t."TBL_NAME" IS NOT NULL AND LOWER(d."NAME") IN %s AND LOWER({self._catalog}) = %s
             """,  # noqa: S608 - constants
-            database.name,
+            tuple(map(str.lower, self._connection.spellings([database.name]))),
             database.catalog,
         )
         return sorted({name.lower() for (name,) in rows})
@@ -177,7 +177,8 @@ class TableReader:
             some = names[start : start + _TABLES]
             rows: dict[TableName, tuple[Any, ...]] = {}
             condition = 'LOWER(t."TBL_NAME") IN %s AND LOWER(d."NAME") IN %s ORDER BY t."TBL_ID"'
-            values = tuple({name.name for name in some}), tuple({name.database for name in some})
+            sets: tuple[set[str], set[str]] = {name.name for name in some}, {name.database for name in some}
+            values = (tuple(map(str.lower, self._connection.spellings(one))) for one in sets)
             for row in self._rows(condition, *values):
                 rows.setdefault(_table_name(*row[1:4]), row)
             wanted = {name: rows[name] for name in some if name in rows}
@@ -259,7 +260,6 @@ class TableReader:
         )
 
     def _keys(self, ids: Sequence[int]) -> dict[int, list[FieldSchema]]:
-        comment = self._connection.texts("PARTITION_KEYS", "PKEY_COMMENT")
         keys: dict[int, list[FieldSchema]] = {}
         condition, values = chosen('"TBL_ID"', ids)
         query = f"""
@@ -267,15 +267,17 @@ class TableReader:
             ORDER BY "TBL_ID", "INTEGER_IDX"
         """  # noqa: S608 - constants
         for number, name, kind, text in self._connection.rows(query, *values):
-            keys.setdefault(number, []).append(FieldSchema(name, kind, text if text is None else comment(text)))
+            keys.setdefault(number, []).append(FieldSchema(name, kind, text))
         return keys
 
     def _parameters(self, table: str, owner: str, ids: Sequence[int]) -> dict[int, dict[str, str]]:
-        value = self._connection.texts(table, "PARAM_VALUE")
         pairs = self._connection.parameters
         condition, values = chosen(f'"{owner}"', ids)
         query = f'SELECT "{owner}", {pairs} FROM "{table}" WHERE {condition} GROUP BY "{owner}"'  # noqa: S608 - constants
-        return {number: as_map(texts, value) for number, texts in self._connection.maps(query, *values).items()}
+        return {
+            number: self._connection.map_of(table, texts)
+            for number, texts in self._connection.maps(query, *values).items()
+        }
 
 
 def _table_name(catalog: str, database: str, name: str) -> TableName:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from metastore.importing.sources.connections import SourceConnection, as_map, chosen
+from metastore.importing.sources.connections import SourceConnection, chosen
 from metastore.importing.sources.objects import Shape
 from metastore.storage.mapping.descriptors import complete
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Order, SerDeInfo, SkewedInfo, StorageDescriptor
@@ -80,9 +80,6 @@ class ShapeReader:
         self._connection = connection
         self._shapes: dict[Any, Shape] = {}
         self._columns: dict[int, list[FieldSchema]] = {}
-        self._comment = connection.texts("COLUMNS_V2", "COMMENT")
-        self._serde_value = connection.texts("SERDE_PARAMS", "PARAM_VALUE")
-        self._value = connection.texts("SD_PARAMS", "PARAM_VALUE")
 
     @cached_property
     def _filled(self) -> list[str]:
@@ -135,7 +132,8 @@ class ShapeReader:
 
     def _shape(self, row: SdRow, serde_parameters: str | None, own: dict[str, Any]) -> Shape:
         _, columns_id, input_format, output_format, compressed, nested, _, buckets, _, name, library = row
-        parameters = as_map(self._connection.pairs(serde_parameters) if serde_parameters else None, self._serde_value)
+        pairs = self._connection.pairs(serde_parameters) if serde_parameters else None
+        parameters = self._connection.map_of("SERDE_PARAMS", pairs)
         sd = StorageDescriptor(
             cols=self.columns(columns_id),
             inputFormat=input_format,
@@ -145,7 +143,7 @@ class ShapeReader:
             serdeInfo=SerDeInfo(name, library, dict(sorted(parameters.items()))),
             bucketCols=[text for _, text in sorted(own.get("BUCKETING_COLS", ()))],
             sortCols=[Order(column, order) for _, column, order in sorted(own.get("SORT_COLS", ()))],
-            parameters={key: self._value(text) for key, text in sorted(own.get("SD_PARAMS", ())) if text is not None},
+            parameters={key: text for key, text in sorted(own.get("SD_PARAMS", ())) if text is not None},
             skewedInfo=SkewedInfo(
                 [text for _, text in sorted(own.get("SKEWED_COL_NAMES", ()))],
                 _lists(own.get("SKEWED_VALUES", ())),
@@ -189,8 +187,7 @@ class ShapeReader:
         for number, name, type_name, comment in self._connection.rows(query, *values):
             if number not in new:
                 continue
-            text = comment if comment is None else self._comment(comment)
-            self._columns[number].append(FieldSchema(name, type_name, text))
+            self._columns[number].append(FieldSchema(name, type_name, comment))
 
 
 def _lists(rows: Iterable[Sequence[Any]]) -> list[list[str]]:
