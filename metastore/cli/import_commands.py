@@ -62,6 +62,7 @@ def plan(source: str, databases: str | None, report: Path | None, **options: Any
 @click.option(
     "--follow", is_flag=True, help="After the copy, apply the changes of SOURCE until the command is stopped."
 )
+@click.option("--skip-broken", is_flag=True, help="Leave out the rows that `plan` shows as broken, and report them.")
 @settings_options(*DATABASE)
 def run(
     source: str,
@@ -69,6 +70,7 @@ def run(
     rewrites: tuple[str, ...],
     report: Path | None,
     follow: bool,
+    skip_broken: bool,
     **options: Any,
 ) -> None:
     """Copy databases from SOURCE unchanged. A run that was interrupted continues.
@@ -81,7 +83,7 @@ def run(
     from metastore.cli.importing import run_import
 
     settings = Settings.load(options)
-    run_import(settings, source, databases, rewrites, report)
+    run_import(settings, source, databases, rewrites, report, skips_broken=skip_broken)
     if follow:
         from metastore.cli.following import run_follow
 

@@ -125,7 +125,13 @@ def _print_plan(plan: Plan, unready: str) -> None:
 
 
 def run_import(
-    settings: Settings, address: str, databases: str | None, rewrites: tuple[str, ...], file: Path | None
+    settings: Settings,
+    address: str,
+    databases: str | None,
+    rewrites: tuple[str, ...],
+    file: Path | None,
+    *,
+    skips_broken: bool = False,
 ) -> None:
     """Copies, shows the progress, and prints a summary."""
     gc.disable()  # batches contain no cycles, and looking for them takes a third of the time
@@ -135,7 +141,7 @@ def run_import(
         opened_store(settings) as store,
         progress() as advance,
     ):
-        copier = Copier(source, store, Request(names_of(databases), rewrites), advance)
+        copier = Copier(source, store, Request(names_of(databases), rewrites, skips_broken), advance)
         state = _copied(copier)
         changes = "" if _is_fresh(state) else _caught_up(source, store, state)
         with store.read() as work:

@@ -58,6 +58,7 @@ def show_verified(
         report.counts = _by_plural(outcome.compared)
         report.digests = _by_plural(outcome.digests.texts())
         report.differences = as_dicts(outcome.differences)
+        report.findings = as_dicts(outcome.broken)
         report.details = {"digest": outcome.digests.whole(), "not_compared": dict(outcome.hidden)}
     by_kind = Counter(difference.kind for difference in outcome.differences)
     rows = [[kind, str(number), str(by_kind[kind])] for kind, number in outcome.compared.items()]
@@ -81,6 +82,9 @@ def _print_hints(outcome: Outcome) -> None:
     """Prints the kinds that were not compared, and why objects may be missing."""
     if any(one.field == MISSING for one in outcome.differences):
         click.echo(_HIDDEN, err=True)
+    if outcome.broken:
+        number = len(outcome.broken)
+        click.echo(f"metastore: {number} broken rows of the source were not compared; --report names them", err=True)
     for name, setting in outcome.hidden.items():
         click.echo(
             f"metastore: {name} of column statistics were not compared: the source returns them through Thrift only "

@@ -126,7 +126,7 @@ def _prepared_partitions(target: Target, partitions: Sequence[SourcePartition]) 
         database = name.parent
         locations = [(database, text) for text in _outside(table.location, some)]
         tables.append((partition_texts(table.id, table.kinds, new), locations))
-        findings += _odd_names(table.keys, some)
+        findings += odd_names(table.keys, some)
     return Partitions(tables, len(partitions), findings)
 
 
@@ -143,7 +143,7 @@ def _partitions(work: UnitOfWork, target: Target, ready: Partitions) -> int:
     return stored
 
 
-def _odd_names(keys: Sequence[str], partitions: Sequence[SourcePartition]) -> Iterator[Finding]:
+def odd_names(keys: Sequence[str], partitions: Sequence[SourcePartition]) -> Iterator[Finding]:
     """Yields a finding for each partition whose name does not follow from its values."""
     for one, name in zip(partitions, value_paths(keys, [one.partition.values for one in partitions]), strict=True):
         if name != one.name:

@@ -33,6 +33,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Database
 SWITCHED_DATABASE: Final = "switched database"
 _DIGESTED: Final = (Stage.DATABASES, Stage.TABLES, Stage.PARTITIONS, *BESIDE_TABLES)
 """Stages whose objects have a digest. Column statistics have none: it would cost more than their copy."""
+SKIP_BROKEN: Final = "skip_broken"
 _SHOWN: Final = 1_000
 """Maximum number of stored findings of one kind. All are counted."""
 
@@ -42,10 +43,14 @@ Progress = Callable[[str, int], object]
 
 @dataclass(frozen=True)
 class Request:
-    """Selects the objects to copy. `databases`: names, with a catalog as `catalog.database`; empty for all."""
+    """Selects the objects to copy. `databases`: names, with a catalog as `catalog.database`; empty for all.
+
+    `skips_broken`: leave broken rows out, from now on also in later runs and by followers.
+    """
 
     databases: tuple[str, ...] = ()
     rewrites: tuple[str, ...] = ()
+    skips_broken: bool = False
 
 
 class Copier:
@@ -70,6 +75,7 @@ class Copier:
             UnavailableError: the source or the database does not answer. The next run continues.
         """
         with only_import(self._store), self._source.snapshot():
+            self._skip_broken()
             log = self._source.log()
             databases = [one for batch in self._source.read(Stage.DATABASES, "", Selection()) for one in batch.objects]
             state = self._begin_or_resume(databases, log.last if log else None)
@@ -79,12 +85,20 @@ class Copier:
             with self._store.read() as work:
                 self._found.update(finding.kind for finding in work.imports.findings(state.id))
                 target.load(work, selection.databases or ())
+            with self._store.transaction(audited=False) as work:
+                work.imports.report_new(state.id, [*self._source.broken.taken(), *self._source.oddities()])
             self._copy_all(state, target, selection)
             with self._store.transaction(audited=False) as work:
                 self._advance(work, state.id)
                 work.imports.set_state(state.id, COPIED)
         with self._store.read() as work:
             return find_import(work, state.source)
+
+    def _skip_broken(self) -> None:
+        """Lets the source skip broken rows, if this run or an earlier one has asked for it."""
+        with self._store.read() as work:
+            state = work.imports.find(self._source.address)
+        self._source.broken.are_skipped = self._request.skips_broken or skips_broken(state)
 
     def _begin_or_resume(self, databases: Sequence[Database], last_event: int | None) -> ImportState:
         """Returns the import of this run. From then on, no earlier run can continue it."""
@@ -102,6 +116,7 @@ class Copier:
                     "rewrites": rewrites,
                     "events": keeps_events,
                     "everything": everything,  # a follower imports databases that are new at the source
+                    SKIP_BROKEN: self._source.broken.are_skipped,
                     "chosen": _texts(wanted),  # also one of these that is dropped and created again
                 }
                 number = work.imports.begin(
@@ -123,7 +138,7 @@ class Copier:
                     f"An import of {', '.join(state.options['databases'])} from {state.source} is unfinished. "
                     f"Finish it first: run the command again without --databases and --rewrite-location"
                 )
-            work.imports.resume(state.id, self._runner)
+            work.imports.resume(state.id, self._runner, {SKIP_BROKEN: self._source.broken.are_skipped})
             return
         check_not_returning(state)
         known = work.imports.databases(state.id)
@@ -133,6 +148,7 @@ class Copier:
         rewrites = list(self._request.rewrites) or state.options["rewrites"]
         # The log of this server already has events. The source's events would mix with them.
         options = state.options | {"databases": _texts(new), "rewrites": rewrites, "events": False, "digests": {}}
+        options[SKIP_BROKEN] = self._source.broken.are_skipped
         options["chosen"] = sorted({*state.options.get("chosen", ()), *_texts(known.keys() | new)})
         work.imports.begin_again(state.id, self._runner, options, last_event)
 
@@ -286,6 +302,11 @@ def name_of(text: str) -> DatabaseName:
     if len(catalog) > 1 or not name:
         raise InvalidInputError(f"{text!r} is not the name of a database")
     return DatabaseName(catalog[0] if catalog else DEFAULT_CATALOG, name)
+
+
+def skips_broken(state: ImportState | None) -> bool:
+    """Returns whether an import leaves broken rows of its source out."""
+    return bool(state and state.options.get(SKIP_BROKEN))
 
 
 def is_chosen(state: ImportState, name: DatabaseName) -> bool:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import importlib.util
 import time
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Final
 
-from metastore.domain.names import DatabaseName
+from metastore.domain.names import DatabaseName, TableName
+from metastore.importing.applying import odd_names
 from metastore.importing.digests import Digests
-from metastore.importing.sources.objects import Selection, Stage
+from metastore.importing.sources.broken import BROKEN
+from metastore.importing.sources.database_tables import UNKNOWN_PRINCIPAL
+from metastore.importing.sources.objects import Selection, SourcePartition, Stage
 from metastore.importing.sources.source import LogState, Source, Survey
 from metastore.importing.target import existing_of
+from metastore.storage.importing.imports import Finding
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths, schemes
 from metastore.warehouse.roots import Roots
 
+_MOST: Final = 1_000  # findings of one kind
 _SAMPLE: Final = 20_000  # partitions that are read to estimate the time
 
 
@@ -39,7 +46,9 @@ class Plan:
 def make_plan(source: Source, work: UnitOfWork | None, roots: Roots, selection: Selection) -> Plan:
     """Returns the plan. `work`: the database of this server, if it exists already."""
     with source.snapshot():
+        source.broken.are_skipped = True  # so that all of them are found
         survey = source.survey()
+        survey = replace(survey, findings=[*survey.findings, *source.oddities(), *rows_of_note(source)])
         databases = [one for batch in source.read(Stage.DATABASES, "", selection) for one in batch.objects]
         log, rate = source.log(), _rate(source, selection)
     reached = [(root.location, root.objects, access(root.location, roots)) for root in survey.roots]
@@ -57,6 +66,37 @@ def make_plan(source: Source, work: UnitOfWork | None, roots: Roots, selection: 
         objects / rate,
         digests.texts(),
     )
+
+
+def rows_of_note(source: Source) -> list[Finding]:
+    """Returns the rows of a database that are broken or of an unknown principal, and partitions whose names contradict
+    their values: at most a thousand of each kind. Reads everything, as an import does. Nothing is read through Thrift.
+    """
+    keys: dict[TableName, list[str]] = {}
+    found: list[Finding] = []
+    for stage in source.stages if source.has_rows else ():
+        for batch in source.read(stage, "", Selection()):
+            found += [one for one in batch.findings if one.kind in (BROKEN, UNKNOWN_PRINCIPAL)]
+            if stage is Stage.TABLES:
+                keys |= {
+                    TableName(one.catName, one.dbName, one.tableName): [key.name for key in one.partitionKeys]
+                    for one in batch.objects
+                }
+            if stage is Stage.PARTITIONS:
+                by_table = groupby(sorted(batch.objects, key=_table_of), key=_table_of)
+                found += [odd for name, some in by_table for odd in odd_names(keys.get(name, []), list(some))]
+    numbers: Counter[str] = Counter()
+    kept = []
+    for one in found:
+        numbers[one.kind] += 1
+        if numbers[one.kind] <= _MOST:
+            kept.append(one)
+    more = {kind: number - _MOST for kind, number in numbers.items() if number > _MOST}
+    return kept + [Finding(kind, f"{number} more", "") for kind, number in more.items()]
+
+
+def _table_of(one: SourcePartition) -> TableName:
+    return one.table
 
 
 def access(location: str, roots: Roots) -> str:

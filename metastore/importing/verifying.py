@@ -13,6 +13,7 @@ from metastore.importing.canonical import Form, differences, form_of
 from metastore.importing.digests import Digests
 from metastore.importing.identities import identity_of, identity_text
 from metastore.importing.rewriting import Rewriting
+from metastore.importing.sources.broken import BROKEN
 from metastore.importing.sources.objects import (
     BESIDE_TABLES,
     Selection,
@@ -22,6 +23,7 @@ from metastore.importing.sources.objects import (
     TransactionState,
 )
 from metastore.importing.sources.source import Source
+from metastore.storage.importing.imports import Finding
 from thrift_idl.gen.hive_metastore.ttypes import (
     Role,
     Table,
@@ -50,13 +52,15 @@ class Outcome:
     """The result of a comparison.
 
     `compared`: objects by kind. `digests`: of the source's objects that both sides have. `hidden`: fields of column
-    statistics that the source does not return, with the settings that return them. They are not compared.
+    statistics that the source does not return, with the settings that return them. They are not compared, and neither
+    are the `broken` rows of the source.
     """
 
     compared: dict[str, int] = field(default_factory=dict)
     differences: list[Difference] = field(default_factory=list)
     digests: Digests = field(default_factory=Digests)
     hidden: Mapping[str, str] = field(default_factory=dict)
+    broken: list[Finding] = field(default_factory=list)
 
 
 class Verifier:
@@ -72,10 +76,12 @@ class Verifier:
         self._on_progress = on_progress
         self._outcome = Outcome()
         self._digests = self._outcome.digests
+        self._broken: list[Finding] = []
         self._pool = ThreadPoolExecutor(2)
 
     def run(self, selection: Selection) -> Outcome:
         """Compares the selected databases with everything in them, and roles and grants."""
+        self._source.broken.are_skipped = True  # they cannot be here
         with self._pool, self._source.snapshot(), self._ours.snapshot():
             self._outcome.hidden = self._source.hidden_statistics
             theirs, ours = self._all(Stage.DATABASES, selection)
@@ -88,6 +94,7 @@ class Verifier:
             if Stage.TOKENS in self._source.stages:
                 self._compare_secrets()
             self._compare_marks(selection)
+            self._outcome.broken += [*dict.fromkeys([*self._broken, *self._source.broken.taken()])]
         return self._outcome
 
     def _compare_database(self, database: DatabaseName) -> None:
@@ -106,7 +113,8 @@ class Verifier:
     def _compare_partitions(self, table: TableName) -> None:
         theirs, ours = self._both(lambda side: side.partition_names(table))
         present = set(ours)
-        self._only(_PARTITION, table, [name for name in theirs if name not in present], MISSING)
+        missing = _unbroken(self._source, table, [name for name in theirs if name not in present])
+        self._only(_PARTITION, table, missing, MISSING)
         present = set(theirs)
         self._only(_PARTITION, table, [name for name in ours if name not in present], EXTRA)
         common = [name for name in ours if name in present]
@@ -170,7 +178,7 @@ class Verifier:
     def _all(self, stage: Stage, selection: Selection) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """Returns the objects of a stage on both sides, by their identities."""
 
-        theirs, ours = self._both(partial(_read, stage, selection))
+        theirs, ours = self._both(partial(_read, stage, selection, self._broken))
         rewritten = (self._rewriting.rewrite(one) for one in theirs)
         return _by_identity(rewritten), _by_identity(ours)
 
@@ -182,9 +190,9 @@ class Verifier:
                 _hide_unknown(theirs, ours)
             return theirs, ours
         # Through Thrift, privileges on columns and partitions are listed for known principals only.
-        theirs = _by_identity(_read(stage, selection, self._source))
+        theirs = _by_identity(_read(stage, selection, self._broken, self._source))
         self._ours.name_principals({(one.principalName, one.principalType) for one in theirs.values()})
-        return theirs, _by_identity(_read(stage, selection, self._ours))
+        return theirs, _by_identity(_read(stage, selection, self._broken, self._ours))
 
     def _compare(self, kind: str, theirs: Mapping[Any, Any], ours: Mapping[Any, Any], prefix: str = "") -> None:
         """Compares objects by their identities, and adds the fields that differ."""
@@ -219,8 +227,18 @@ def _presence(identity: Any, theirs: Mapping[Any, Any], ours: Mapping[Any, Any])
     return ("present" if identity in theirs else None), ("present" if identity in ours else None)
 
 
-def _read(stage: Stage, selection: Selection, side: Source) -> list[Any]:
-    return [one for batch in side.read(stage, "", selection) for one in batch.objects]
+def _read(stage: Stage, selection: Selection, broken: list[Finding], side: Source) -> list[Any]:
+    """Reads the objects of a stage. Broken rows are added to `broken`."""
+    objects = []
+    for batch in side.read(stage, "", selection):
+        objects += batch.objects
+        broken += [one for one in batch.findings if one.kind == BROKEN]
+    return objects
+
+
+def _unbroken(source: Source, table: TableName, names: Sequence[str]) -> list[str]:
+    """Returns the partitions among these whose rows can be read."""
+    return [one.name for some in source.partitions(table, names) for one in some] if names else []
 
 
 def _hide_unknown(theirs: Mapping[Any, Role], ours: Mapping[Any, Role]) -> None:

@@ -14,7 +14,7 @@ from uuid import uuid4
 from metastore.domain.names import DatabaseName
 from metastore.errors import ConflictError, InvalidObjectError
 from metastore.importing.applying_objects import events as store_events
-from metastore.importing.copying import find_import, is_chosen
+from metastore.importing.copying import find_import, is_chosen, skips_broken
 from metastore.importing.following.changes import Changes, changes_of, digest_of
 from metastore.importing.following.comparing import everything
 from metastore.importing.following.reading import EVENTS, LogReader, before_gap
@@ -99,6 +99,7 @@ class Follower:
         """
         with self._store.read() as work:
             state = find_import(work, self._source.address)
+            self._source.broken.are_skipped = skips_broken(state)
             if state.state != COPIED or not work.following.try_lock(state.id):
                 yield False
                 return
@@ -344,7 +345,7 @@ class Follower:
     def _replay(self, work: UnitOfWork, target: Target, state: ImportState, changes: Changes) -> None:
         replay = Replay(self._source, work, target, partial(is_chosen, state))
         replay.run(changes)
-        work.imports.report_new(state.id, replay.findings)
+        work.imports.report_new(state.id, [*replay.findings, *self._source.broken.taken()])
 
     @contextmanager
     def _applying(self, state: ImportState, progress: Progress | None = None) -> Iterator[tuple[UnitOfWork, Target]]:

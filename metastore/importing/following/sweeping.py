@@ -10,6 +10,7 @@ from typing import Final
 
 from metastore.domain.names import DatabaseName
 from metastore.errors import UnavailableError
+from metastore.importing.copying import skips_broken
 from metastore.importing.following.unlogged import Sweep, read_unlogged
 from metastore.importing.sources.objects import Stage
 from metastore.importing.sources.source import Source
@@ -34,6 +35,7 @@ class SweepReading:
 
     def read(self, source: Source) -> None:
         """Reads. Raises UnavailableError."""
+        source.broken.are_skipped = skips_broken(self.state)
         with source.snapshot():
             before = source.log()
             self.result = read_unlogged(source, self.names)

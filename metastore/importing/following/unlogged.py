@@ -16,12 +16,15 @@ from metastore.domain.names import DatabaseName
 from metastore.importing.access import settle_roles, withdraw
 from metastore.importing.applying import apply
 from metastore.importing.applying_objects import BEYOND
+from metastore.importing.sources.broken import BROKEN
+from metastore.importing.sources.database_tables import UNKNOWN_PRINCIPAL
 from metastore.importing.sources.objects import BESIDE_TABLES, Selection, Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
 from metastore.storage.importing.imports import Finding
 from metastore.storage.unit_of_work import UnitOfWork
 
+_REPORTED: Final = (BROKEN, UNKNOWN_PRINCIPAL)
 _STAGES: Final = (*BESIDE_TABLES, Stage.MASTER_KEYS, Stage.TOKENS, Stage.TRANSACTIONS)
 
 
@@ -31,12 +34,14 @@ class Sweep:
 
     Attributes:
         digests: of their texts, to skip unchanged kinds.
+        findings: rows that are left out.
         partial: kinds of which the source may have more objects than it has returned, so that none is deleted.
     """
 
     objects: dict[Stage, list[Any]] = field(default_factory=dict)
     digests: dict[Stage, int] = field(default_factory=dict)
     partial: set[Stage] = field(default_factory=set)
+    findings: list[Finding] = field(default_factory=list)
 
 
 def read_unlogged(source: Source, names: Collection[DatabaseName]) -> Sweep:
@@ -47,6 +52,7 @@ def read_unlogged(source: Source, names: Collection[DatabaseName]) -> Sweep:
             found = []
             for batch in source.read(stage, "", selection):
                 found += batch.objects
+                sweep.findings += [one for one in batch.findings if one.kind in _REPORTED]
                 if batch.is_partial:
                     sweep.partial.add(stage)
             sweep.objects[stage] = found
@@ -60,7 +66,7 @@ def store_unlogged(
     """Replaces the objects that a sweep has read, except kinds with the digests of `stored`."""
     target.load(work, names)
     ids = work.bulk_load.database_ids(names).values()
-    found: list[Finding] = []
+    found = list(sweep.findings)
     for stage, objects in sweep.objects.items():
         if stored.get(stage) != sweep.digests[stage]:
             if stage not in sweep.partial:

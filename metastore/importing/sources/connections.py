@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.importing.sources.aggregates import Pairs, Texts, as_map, same
+from metastore.importing.sources.broken import BrokenRows
 from metastore.importing.sources.hive_schema import HiveSchema, hive_schema
 from metastore.importing.sources.latin1 import Latin1Texts
 from metastore.importing.sources.texts import without_nul
@@ -42,6 +43,7 @@ class SourceConnection(ABC):
         self.address = safe_url(url)
         self.replaced: list[str] = []
         """Texts in which a NUL character was replaced, since the list was last emptied."""
+        self.broken = BrokenRows(self.address)
         self._url = url
         self._link = self._opened()
         self.schema = self._read_schema()
@@ -365,6 +367,11 @@ def connect(url: str) -> SourceConnection:
     }
     plain = re.sub(r"^(postgres|postgresql)\+\w+:", r"\1:", url)
     return kinds[scheme](plain)
+
+
+def with_keys(condition: str) -> str:
+    """Returns a condition on rows of parameters that also excludes those without a key."""
+    return f'{condition} AND "PARAM_KEY" IS NOT NULL'
 
 
 def chosen(column: str, ids: Iterable[int]) -> tuple[str, tuple[Any, ...]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.domain.transactions import ABORTED, OPEN
 from metastore.importing.sources.aggregates import as_list
+from metastore.importing.sources.broken import present
 from metastore.importing.sources.connections import SourceConnection, chosen
 from metastore.importing.sources.database_tables import (
     ORPHAN,
@@ -71,8 +72,13 @@ class AccessReader:
     def roles(self) -> Iterator[Batch]:
         """Yields all roles."""
         if self._connection.schema.has("ROLES"):
-            rows = self._connection.rows('SELECT "ROLE_NAME", "CREATE_TIME", "OWNER_NAME" FROM "ROLES" ORDER BY 1')
-            yield Batch([Role(name, int32(created), owner) for name, created, owner in rows], "all")
+            query = 'SELECT "ROLE_ID", "ROLE_NAME", "CREATE_TIME", "OWNER_NAME" FROM "ROLES" ORDER BY 2'
+            built = self._connection.broken.built
+            roles = [
+                built(f"ROLES.ROLE_ID={number}", Role, name, int32(created), owner)
+                for number, name, created, owner in self._connection.rows(query)
+            ]
+            yield Batch(present(roles), "all")
 
     def role_grants(self) -> Iterator[Batch]:
         """Yields all members of roles."""
@@ -89,17 +95,18 @@ class AccessReader:
                 detail = f"the {kind} {name} is not imported as a member of {role}"
                 batch.findings.append(Finding(UNKNOWN_PRINCIPAL, f"ROLE_MAP {number}", detail))
                 continue
-            batch.objects.append(
-                RolePrincipalGrant(
-                    roleName=role,
-                    principalName=name,
-                    principalType=known,
-                    grantOption=self._connection.flag(option),
-                    grantTime=int32(added),
-                    grantorName=grantor,
-                    grantorPrincipalType=principal_type(grantor_type),
-                )
+            grant = self._connection.broken.built(
+                f"ROLE_MAP.ROLE_GRANT_ID={number}",
+                RolePrincipalGrant,
+                roleName=role,
+                principalName=name,
+                principalType=known,
+                grantOption=self._connection.flag(option),
+                grantTime=int32(added),
+                grantorName=grantor,
+                grantorPrincipalType=principal_type(grantor_type),
             )
+            batch.objects += present([grant])
         yield batch
 
     def privileges(self, after: str, selection: Selection) -> Iterator[Batch]:
@@ -117,7 +124,7 @@ class AccessReader:
         """Yields the keys that sign delegation tokens."""
         if self._connection.schema.has("MASTER_KEYS"):
             rows = self._connection.rows('SELECT "KEY_ID", "MASTER_KEY" FROM "MASTER_KEYS" ORDER BY "KEY_ID"')
-            yield Batch([MasterKey(*row) for row in rows], "all")
+            yield Batch(self._secrets("MASTER_KEYS.KEY_ID", MasterKey, rows), "all")
 
     def tokens(self) -> Iterator[Batch]:
         """Yields the delegation tokens."""
@@ -125,7 +132,15 @@ class AccessReader:
             rows = self._connection.rows(
                 'SELECT "TOKEN_IDENT", "TOKEN" FROM "DELEGATION_TOKENS" ORDER BY "TOKEN_IDENT"'
             )
-            yield Batch([Token(*row) for row in rows], "all")
+            yield Batch(self._secrets("DELEGATION_TOKENS.TOKEN_IDENT", Token, rows), "all")
+
+    def _secrets(self, key: str, kind: Callable[..., Any], rows: list[tuple[Any, ...]]) -> list[Any]:
+        def secret(row: tuple[Any, ...]) -> Any:
+            if None in row:
+                raise ValueError("a column is null")
+            return kind(*row)
+
+        return present([self._connection.broken.built(f"{key}={row[0]}", secret, row) for row in rows])
 
     def _rows(self, grants: _Grants, last: int) -> list[tuple[Any, ...]]:
         authorizer = '"AUTHORIZER"' if self._connection.schema.has(grants.table, "AUTHORIZER") else "NULL"
@@ -161,7 +176,9 @@ class AccessReader:
             info = PrivilegeGrantInfo(
                 privilege, int32(created), grantor, principal_type(grantor_type), self._connection.flag(option)
             )
-            batch.objects.append(HiveObjectPrivilege(reference, principal, known, info, authorizer))
+            arguments = (reference, principal, known, info, authorizer)
+            key = f"{grants.table}.{grants.id}={row[0]}"
+            batch.objects += present([self._connection.broken.built(key, HiveObjectPrivilege, *arguments)])
 
     def _targets(self, grants: _Grants, ids: set[int]) -> dict[int, HiveObjectRef]:
         """Returns the objects by the ids of databases, tables or partitions."""
@@ -299,8 +316,10 @@ class TransactionReader:
             after,
             limit,
         )
-        return [
-            NotificationEvent(
+        events = [
+            self._connection.broken.built(
+                f"NOTIFICATION_LOG.EVENT_ID={number}",
+                NotificationEvent,
                 eventId=number,
                 eventTime=int32(time),
                 eventType=kind,
@@ -312,6 +331,8 @@ class TransactionReader:
             )
             for number, time, kind, catalog_name, database, table, message, form in rows
         ]
+        found = present(events)
+        return found if found or not rows else self.events(rows[-1][0], limit)
 
 
 def _of_default_catalog(database: str, table: str) -> TableName:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
-from metastore.importing.sources.connections import SourceConnection, chosen
-from metastore.importing.sources.database_tables import ORPHAN, TableReader, owner_of
+from metastore.importing.sources.broken import present
+from metastore.importing.sources.connections import SourceConnection, chosen, with_keys
+from metastore.importing.sources.database_tables import ORPHAN, TableReader, int32, owner_of
 from metastore.importing.sources.objects import Batch, Selection, SourceConstraint
 from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
 from metastore.storage.importing.imports import Finding
@@ -53,21 +54,22 @@ class ObjectReader:
         for number, catalog_name, database, name, class_name, owner, owner_type, created, kind in rows:
             if database is None:
                 batch.findings.append(Finding(ORPHAN, name, "the function has no database and is not imported"))
-            elif selection.has(DatabaseName(catalog_name.lower(), database.lower())):
+            elif selection.has(DatabaseName((catalog_name or DEFAULT_CATALOG).lower(), database.lower())):
                 owner, owner_kind = owner_of(owner, owner_type, f"{database}.{name}", batch.findings)
-                batch.objects.append(
-                    Function(
-                        functionName=name.lower(),
-                        dbName=database.lower(),
-                        className=class_name,
-                        ownerName=owner,
-                        ownerType=owner_kind,
-                        createTime=created or 0,
-                        functionType=kind,
-                        resourceUris=resources.get(number, []),
-                        catName=catalog_name.lower(),
-                    )
+                function = self._connection.broken.built(
+                    f"FUNCS.FUNC_ID={number} ({database}.{name})",
+                    Function,
+                    functionName=name and name.lower(),
+                    dbName=database.lower(),
+                    className=class_name,
+                    ownerName=owner,
+                    ownerType=owner_kind,
+                    createTime=int32(created),
+                    functionType=kind,
+                    resourceUris=resources.get(number, []),
+                    catName=(catalog_name or DEFAULT_CATALOG).lower(),
                 )
+                batch.objects += present([function])
         yield batch
 
     def constraints(self, selection: Selection) -> Iterator[Batch]:
@@ -94,9 +96,12 @@ class ObjectReader:
                 continue
             table = self._tables.known[owner].name
             if selection.has(table.parent):
-                struct = self._constraint(row, table, self._tables.known[parent].name)
-                of_parent = self._tables.known[parent].name if kind == _FOREIGN else None
-                batch.objects.append(SourceConstraint(table, position, struct, of_parent))
+                of_parent = self._tables.known[parent].name
+                key = f"KEY_CONSTRAINTS.PARENT_TBL_ID={parent} ({name})"
+                struct = self._connection.broken.built(key, self._constraint, row, table, of_parent)
+                if struct is not None:
+                    owner_of_key = of_parent if kind == _FOREIGN else None
+                    batch.objects.append(SourceConstraint(table, position, struct, owner_of_key))
         yield batch
 
     def _constraint(self, row: tuple[Any, ...], table: TableName, parent: TableName) -> Any:
@@ -163,7 +168,7 @@ class ObjectReader:
         if rows:
             pairs = self._connection.parameters
             condition, bound = chosen('"INDEX_ID"', [row[0] for row in rows])
-            query = f'SELECT "INDEX_ID", {pairs} FROM "INDEX_PARAMS" WHERE {condition} GROUP BY "INDEX_ID"'  # noqa: S608 - constants
+            query = f'SELECT "INDEX_ID", {pairs} FROM "INDEX_PARAMS" WHERE {with_keys(condition)} GROUP BY "INDEX_ID"'  # noqa: S608 - constants
             for number, values in self._connection.maps(query, *bound).items():
                 parameters[number] = self._connection.map_of("INDEX_PARAMS", values)
         described = self._shapes.read([row[8:] for row in rows])
@@ -175,19 +180,21 @@ class ObjectReader:
                 batch.findings.append(Finding(ORPHAN, name, "the index has no table and is not imported"))
                 continue
             table = known[table_id].name
-            if selection.has(table.parent):
-                batch.objects.append(
-                    Index(
-                        indexName=name.lower(),
-                        indexHandlerClass=handler,
-                        dbName=table.database,
-                        origTableName=table.name,
-                        createTime=created or 0,
-                        lastAccessTime=accessed or 0,
-                        indexTableName=known[index_table_id].name.name,
-                        sd=one.whole(),
-                        parameters=parameters.get(number, {}),
-                        deferredRebuild=self._connection.flag(deferred),
-                    )
-                )
+            if not selection.has(table.parent):
+                continue
+            index = self._connection.broken.built(
+                f"IDXS.INDEX_ID={number} ({table} {name})",
+                Index,
+                indexName=name and name.lower(),
+                indexHandlerClass=handler,
+                dbName=table.database,
+                origTableName=table.name,
+                createTime=int32(created),
+                lastAccessTime=int32(accessed),
+                indexTableName=known[index_table_id].name.name,
+                sd=one.whole(),
+                parameters=parameters.get(number, {}),
+                deferredRebuild=self._connection.flag(deferred),
+            )
+            batch.objects += present([index])
         yield batch

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from metastore.domain.names import TableName
 from metastore.importing.sources.aggregates import as_list
-from metastore.importing.sources.connections import SourceConnection, chosen
+from metastore.importing.sources.connections import SourceConnection, chosen, with_keys
 from metastore.importing.sources.database_tables import ORPHAN, TableReader, int32
 from metastore.importing.sources.objects import Batch, Selection, SourcePartition
 from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
@@ -67,7 +67,7 @@ class PartitionReader:
         """Returns the names of a table's partitions that have a storage descriptor."""
         query = """
             SELECT p."PART_NAME" FROM "PARTITIONS" p JOIN "SDS" s ON s."SD_ID" = p."SD_ID" WHERE p."TBL_ID" = %s
-                AND p."PART_NAME" IS NOT NULL
+                AND p."PART_NAME" <> ''
         """
         table_id = self._tables.id_of(name)
         return [text for (text,) in self._connection.rows(query, table_id)] if table_id is not None else []
@@ -80,7 +80,7 @@ class PartitionReader:
             SELECT p."TBL_ID", COUNT(*), SUM(p."CREATE_TIME"), SUM({ddl_time}) FROM "PARTITIONS" p
             JOIN "SDS" s ON s."SD_ID" = p."SD_ID"
             LEFT JOIN "PARTITION_PARAMS" x ON x."PART_ID" = p."PART_ID" AND x."PARAM_KEY" = %s
-            WHERE p."PART_NAME" IS NOT NULL GROUP BY p."TBL_ID"
+            WHERE p."PART_NAME" <> '' GROUP BY p."TBL_ID"
             """,  # noqa: S608 - constants
             "transient_lastDdlTime",
         )
@@ -113,16 +113,19 @@ class PartitionReader:
         listed = self._connection.key_values
         texts, _ = self._aggregates("PARTITION_KEY_VALS", listed, condition, values)
         mapped = self._connection.parameters
-        maps, json_texts = self._aggregates("PARTITION_PARAMS", mapped, condition, values)
+        maps, json_texts = self._aggregates("PARTITION_PARAMS", mapped, with_keys(condition), values)
         partitions = []
         described = self._shapes.read([row[6:] for row in rows])
         for row, one in zip(rows, described, strict=True):
             number, table_id, name, created, accessed, write_id, sd_id = row[:7]
             table = tables.get(table_id)
-            if table is None or sd_id is None or name is None:
+            if table is None or sd_id is None or not name:
                 lacks = "storage descriptor" if sd_id is None else "table" if table is None else "name"
                 text = name or f"partition {number}"
                 findings.append(Finding(ORPHAN, text, f"partition {number} has no {lacks} and is not imported"))
+                continue
+            if one.shape.problem:
+                self._connection.broken.add(f"PARTITIONS.PART_ID={number} ({table}/{name})", one.shape.problem)
                 continue
             pairs = maps.get(number)
             parameters = self._connection.map_of("PARTITION_PARAMS", pairs)

@@ -7,19 +7,22 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from metastore.domain.names import DatabaseName, TableName
+from metastore.importing.sources.broken import BrokenRows
 from metastore.importing.sources.connections import SourceConnection
 from metastore.importing.sources.database_access import AccessReader, TransactionReader
 from metastore.importing.sources.database_objects import ObjectReader
+from metastore.importing.sources.database_oddities import oddities
 from metastore.importing.sources.database_partitions import PartitionReader
 from metastore.importing.sources.database_statistics import StatisticsReader
 from metastore.importing.sources.database_survey import survey
 from metastore.importing.sources.database_tables import TableReader
 from metastore.importing.sources.objects import Batch, Selection, SourcePartition, SourceStatistics, Stage
-from metastore.importing.sources.replies import check_objects, converting
+from metastore.importing.sources.replies import converting
 from metastore.importing.sources.shapes import ShapeReader
 from metastore.importing.sources.source import LogState, Survey, event_batches
 from metastore.importing.sources.texts import nul_findings
 from metastore.storage.importing.bulk_load import Totals
+from metastore.storage.importing.imports import Finding
 from thrift_idl.gen.hive_metastore.ttypes import Database, NotificationEvent, Table
 
 Reader = Callable[[str, Selection], Iterator[Batch]]
@@ -68,6 +71,17 @@ class DatabaseSource:
         return self.connection.address
 
     @property
+    def broken(self) -> BrokenRows:
+        return self.connection.broken
+
+    @property
+    def has_rows(self) -> bool:
+        return True
+
+    def oddities(self) -> Sequence[Finding]:
+        return oddities(self.connection)
+
+    @property
     def version(self) -> str:
         return self.connection.schema.version
 
@@ -113,8 +127,8 @@ class DatabaseSource:
     def read(self, stage: Stage, after: str, selection: Selection) -> Iterator[Batch]:
         with self._converting(stage.value):
             for batch in self._readers[stage](after, selection):
-                check_objects(self.address, stage.value, batch.objects)
                 batch.findings += nul_findings(self.connection.replaced)
+                batch.findings += self.broken.taken()
                 yield batch
 
     def database(self, name: DatabaseName) -> Database | None:

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from metastore.domain.names import TableName
+from metastore.importing.sources.broken import present
 from metastore.importing.sources.connections import SourceConnection
 from metastore.importing.sources.database_tables import ORPHAN, TableReader
 from metastore.importing.sources.objects import Batch, Selection, SourceStatistics
@@ -32,6 +33,7 @@ _ROWS: Final = 5_000
 _NAMES: Final = 5_000
 _ENGINE: Final = "hive"
 _VALUES: Final = (
+    "CS_ID",
     "COLUMN_NAME",
     "COLUMN_TYPE",
     "LONG_LOW_VALUE",
@@ -93,7 +95,7 @@ class StatisticsReader:
     ) -> list[SourceStatistics]:
         batch = Batch([], "")
         for _, of_owner in groupby(self._rows(table, join, condition, *values), key=lambda row: row[0]):
-            self._add(known, list(of_owner), self._names(table), Selection(), batch)
+            self._add(table, known, list(of_owner), self._names(table), Selection(), batch)
         return batch.objects
 
     def _read(self, table: str, join: str, after: str, selection: Selection) -> Iterator[Batch]:
@@ -106,7 +108,7 @@ class StatisticsReader:
             rows = self._rows(table, join, f"c.{owner} > %s AND c.{owner} <= %s", last, bound)
             batch = Batch([], str(bound))
             for _, of_owner in groupby(rows, key=lambda row: row[0]):
-                self._add(self._tables.reachable, list(of_owner), self._names(table), selection, batch)
+                self._add(table, self._tables.reachable, list(of_owner), self._names(table), selection, batch)
             last = bound
             yield batch
 
@@ -131,8 +133,9 @@ class StatisticsReader:
         bound: int | None = self._connection.rows(query, last, _ROWS)[0][0]
         return bound
 
-    @staticmethod
     def _add(
+        self,
+        table: str,
         known: Mapping[int, TableName],
         rows: list[tuple[Any, ...]],
         names: list[str],
@@ -156,13 +159,16 @@ class StatisticsReader:
             if newest is None or analyzed > newest.analyzed_at:
                 columns = newest.columns if newest else []
                 newest = by_engine[engine] = SourceStatistics(name, partition, engine, analyzed, columns)
-            newest.columns.append(statistics_of(values))
+            column = self._connection.broken.built(f"{table}.CS_ID={values['CS_ID']}", statistics_of, values)
+            newest.columns.extend(present([column]))
         batch.objects += by_engine.values()
 
 
 def statistics_of(values: Mapping[str, Any]) -> ColumnStatisticsObj:
     """Returns the statistics of a row of TAB_COL_STATS or PART_COL_STATS, by the names of its columns."""
-    kind = str(values["COLUMN_TYPE"])
+    kind = values["COLUMN_TYPE"]
+    if not isinstance(kind, str):
+        raise TypeError("no valid COLUMN_TYPE")
     name, make = _kind(kind.lower(), by_engine="ENGINE" in values)
     data = make(values)
     if (vector := values.get("BIT_VECTOR")) is not None and name != "booleanStats":

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
-from metastore.importing.sources.connections import SourceConnection, chosen
+from metastore.importing.sources.broken import present
+from metastore.importing.sources.connections import SourceConnection, chosen, with_keys
 from metastore.importing.sources.objects import Batch, Selection, type_of
-from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, ShapeReader
+from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, Described, ShapeReader
 from metastore.storage.importing.imports import Finding
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, FieldSchema, PrincipalType, Table
 
@@ -53,7 +54,8 @@ class TableReader:
     def __init__(self, connection: SourceConnection, shapes: ShapeReader) -> None:
         self._connection = connection
         self._shapes = shapes
-        self._catalog = 'd."CTLG_NAME"' if connection.schema.has("DBS", "CTLG_NAME") else f"'{DEFAULT_CATALOG}'"
+        name = f"""COALESCE(d."CTLG_NAME", '{DEFAULT_CATALOG}')"""
+        self._catalog = name if connection.schema.has("DBS", "CTLG_NAME") else f"'{DEFAULT_CATALOG}'"
         self._known: dict[int, SourceTable] | None = None
         self._first: dict[TableName, int] = {}
         self._reachable: dict[int, TableName] = {}
@@ -66,7 +68,7 @@ class TableReader:
             rows = self._connection.rows(f"""
                 SELECT t."TBL_ID", {self._catalog}, d."NAME", t."TBL_NAME", s."CD_ID"
                 FROM "TBLS" t JOIN "DBS" d ON d."DB_ID" = t."DB_ID" LEFT JOIN "SDS" s ON s."SD_ID" = t."SD_ID"
-                WHERE t."TBL_NAME" IS NOT NULL AND d."NAME" IS NOT NULL
+                WHERE t."TBL_NAME" <> '' AND d."NAME" <> ''
             """)  # noqa: S608 - constants
             self._known = {
                 number: SourceTable(number, _table_name(catalog, database, name), columns)
@@ -96,7 +98,7 @@ class TableReader:
         rows = self._connection.rows(
             f"""
             SELECT t."TBL_NAME" FROM "TBLS" t JOIN "DBS" d ON d."DB_ID" = t."DB_ID"
-            WHERE t."TBL_NAME" IS NOT NULL AND LOWER(d."NAME") IN %s AND LOWER({self._catalog}) = %s
+            WHERE t."TBL_NAME" <> '' AND LOWER(d."NAME") IN %s AND LOWER({self._catalog}) = %s
             """,  # noqa: S608 - constants
             tuple(map(str.lower, self._connection.spellings([database.name]))),
             database.catalog,
@@ -132,10 +134,10 @@ class TableReader:
         parameters = self._parameters("DATABASE_PARAMS", "DB_ID", [row[0] for row in rows])
         databases, findings, seen = [], [], set[DatabaseName]()
         for number, catalog, name, description, location, owner, owner_type, created_at, managed_at, kind_of in rows:
-            if name is None:
+            if not name:
                 findings.append(Finding(ORPHAN, f"database {number}", "it has no name and is not imported"))
                 continue
-            identity = DatabaseName(catalog.lower(), name.lower())
+            identity = DatabaseName((catalog or DEFAULT_CATALOG).lower(), name.lower())
             if not selection.has(identity):
                 continue
             if identity in seen:
@@ -145,18 +147,22 @@ class TableReader:
             if kind_of == "REMOTE":
                 findings.append(Finding("remote database", name, "its data connector is not imported"))
             owner, owner_kind = owner_of(owner, owner_type, str(identity), findings)
-            databases.append(
-                Database(
-                    name=identity.name,
-                    description=description,
-                    locationUri=location,
-                    parameters=parameters.get(number, {}),
-                    ownerName=owner,
-                    ownerType=owner_kind,
-                    catalogName=identity.catalog,
-                    createTime=created_at,
-                    managedLocationUri=managed_at,
-                )
+            databases += present(
+                [
+                    self._connection.broken.built(
+                        f"DBS.DB_ID={number} ({identity})",
+                        Database,
+                        name=identity.name,
+                        description=description,
+                        locationUri=location,
+                        parameters=parameters.get(number, {}),
+                        ownerName=owner,
+                        ownerType=owner_kind,
+                        catalogName=identity.catalog,
+                        createTime=created_at,
+                        managedLocationUri=managed_at,
+                    )
+                ]
             )
         yield Batch(databases, "all", findings)
 
@@ -167,7 +173,7 @@ class TableReader:
             last = rows[-1][0]
             batch = Batch([], str(last))
             wanted = [row for row in rows if self._is_wanted(row, selection, batch.findings)]
-            batch.objects = self._structs(wanted, batch.findings)
+            batch.objects = present(self._structs(wanted, batch.findings))
             yield batch
 
     def named(self, names: Sequence[TableName]) -> dict[TableName, Table]:
@@ -185,7 +191,8 @@ class TableReader:
             for name in some:
                 self._read.pop(name, None)
             self._read |= {name: row[0] for name, row in wanted.items()}
-            tables |= zip(wanted, self._structs(list(wanted.values()), []), strict=True)
+            structs = zip(wanted, self._structs(list(wanted.values()), []), strict=True)
+            tables |= {name: table for name, table in structs if table is not None}
         return tables
 
     def _rows(self, condition: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -205,8 +212,8 @@ class TableReader:
 
     def _is_wanted(self, row: Sequence[Any], selection: Selection, findings: list[Finding]) -> bool:
         number, catalog, database, name = row[:4]
-        if database is None or name is None:
-            lacks = "database" if database is None else "name"
+        if not database or not name:
+            lacks = "name" if database else "database"
             findings.append(Finding(ORPHAN, name or f"table {number}", f"it has no {lacks} and is not imported"))
             return False
         if not selection.has(DatabaseName(catalog.lower(), database.lower())):
@@ -217,15 +224,22 @@ class TableReader:
             return False
         return True
 
-    def _structs(self, rows: Sequence[tuple[Any, ...]], findings: list[Finding]) -> list[Table]:
+    def _structs(self, rows: Sequence[tuple[Any, ...]], findings: list[Finding]) -> list[Table | None]:
         ids = [row[0] for row in rows]
         parameters = self._parameters("TABLE_PARAMS", "TBL_ID", ids)
         keys = self._keys(ids)
         described = self._shapes.read([row[14:] for row in rows])
         return [
-            self._struct(row, one.whole(), parameters.get(row[0], {}), keys.get(row[0], []), findings)
+            self._built(row, one, parameters.get(row[0], {}), keys.get(row[0], []), findings)
             for row, one in zip(rows, described, strict=True)
         ]
+
+    def _built(self, row: tuple[Any, ...], one: Described, *others: Any) -> Table | None:
+        key = f"TBLS.TBL_ID={row[0]} ({row[2]}.{row[3]})"
+        if one.shape.problem:
+            self._connection.broken.add(key, one.shape.problem)
+            return None
+        return self._connection.broken.built(key, self._struct, row, one.whole(), *others)
 
     def _struct(
         self,
@@ -273,6 +287,7 @@ class TableReader:
     def _parameters(self, table: str, owner: str, ids: Sequence[int]) -> dict[int, dict[str, str]]:
         pairs = self._connection.parameters
         condition, values = chosen(f'"{owner}"', ids)
+        condition = with_keys(condition)
         query = f'SELECT "{owner}", {pairs} FROM "{table}" WHERE {condition} GROUP BY "{owner}"'  # noqa: S608 - constants
         return {
             number: self._connection.map_of(table, texts)

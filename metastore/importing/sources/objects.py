@@ -47,10 +47,14 @@ BESIDE_TABLES: Final = (
 
 
 class Shape:
-    """The part of a storage descriptor that many partitions share. The descriptor is complete and never changed."""
+    """The part of a storage descriptor that many partitions share. The descriptor is complete and never changed.
 
-    def __init__(self, sd: StorageDescriptor) -> None:
+    `problem`: why it cannot be imported, if its rows are broken.
+    """
+
+    def __init__(self, sd: StorageDescriptor, problem: str = "") -> None:
         self.sd = sd
+        self.problem = problem
 
     @cached_property
     def descriptor(self) -> Descriptor:

@@ -6,17 +6,25 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, Final
+
+from thrift.Thrift import TType
 
 from metastore.errors import UnavailableError
 from thrift_idl.gen.hive_metastore import ttypes as hive
 
 log = logging.getLogger("metastore.import")
 _SHOWN: Final = 200  # characters of the error about a row
+INVALID: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Errors of an object with values that Hive does not write."""
+_TYPES: Final[Mapping[int, tuple[type, ...]]] = {TType.STRING: (str, bytes), TType.I32: (int,), TType.I64: (int,)}
+_I32: Final = range(-(2**31), 2**31)
 _NEEDED: Final[Mapping[type, tuple[str, ...]]] = {
     hive.CheckConstraintsResponse: ("checkConstraints",),
     hive.ColumnStatistics: ("statsDesc",),
     hive.ColumnStatisticsObj: ("colName", "statsData"),
+    hive.Database: ("name",),
     hive.DefaultConstraintsResponse: ("defaultConstraints",),
     hive.FieldSchema: ("name",),
     hive.ForeignKeysResponse: ("foreignKeys",),
@@ -73,13 +81,37 @@ def check_descriptor(address: str, of: str, sd: hive.StorageDescriptor) -> None:
         raise invalid_reply(address, of, f"sd.{path}")
 
 
-def check_objects(address: str, kind: str, objects: Iterable[Any]) -> None:
-    """Raises InvalidReplyError if an object that was read from a database lacks a field."""
-    for one in objects:
-        if path := _missing(one):
-            raise InvalidReplyError(
-                f"{address}: a row of {kind} has no valid {path}. Correct or delete it: {one!r:.200}"
-            )
+def problem_of(one: Any) -> str:
+    """Returns why an object that was read from a database cannot be imported; empty if it can."""
+    for part in one if isinstance(one, tuple) else (one,):  # a tuple such as SourceConstraint has a struct among others
+        if path := _missing(part) or _mistyped(part):
+            return f"no valid {path}"
+    return ""
+
+
+@cache
+def _typed(kind: type) -> tuple[tuple[str, int], ...]:
+    """Returns the fields of a struct that are texts or numbers."""
+    return tuple((spec[2], spec[1]) for spec in kind.thrift_spec if spec and spec[1] in _TYPES)  # type: ignore[attr-defined] # generated
+
+
+def _mistyped(value: Any) -> str:
+    """Returns the path of a field that Thrift cannot represent; empty if there is none."""
+    if isinstance(value, list):
+        children: Iterable[tuple[Any, Any]] = enumerate(value) if value and not isinstance(value[0], str) else ()
+    elif hasattr(value, "thrift_spec"):
+        for name, kind in _typed(value.__class__):
+            field = getattr(value, name)
+            if field is not None and not (isinstance(field, _TYPES[kind]) and (kind != TType.I32 or field in _I32)):
+                return f"{name}: {field!r:.40}"
+        skipped = "sd" if isinstance(value, hive.Partition) else ""
+        children = ((name, getattr(value, name)) for name in value.__slots__ if name != skipped)
+    else:
+        return ""
+    for name, child in children:
+        if child is not None and (path := _mistyped(child)):
+            return f"{name}.{path}"
+    return ""
 
 
 @contextmanager
@@ -90,7 +122,7 @@ def converting(address: str, what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except INVALID as error:
         log.debug("%s: reading or storing %s failed", address, what, exc_info=True)
         raise UnavailableError(
             f"{address}: a row of {what} is not as Hive writes it ({type(error).__name__}: "

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from metastore.importing.sources.connections import SourceConnection, chosen
+from metastore.importing.sources.connections import SourceConnection, chosen, with_keys
 from metastore.importing.sources.objects import Shape
+from metastore.importing.sources.replies import INVALID, problem_of
 from metastore.storage.mapping.descriptors import complete
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Order, SerDeInfo, SkewedInfo, StorageDescriptor
 
@@ -92,7 +93,7 @@ class ShapeReader:
         serdes = self._serde_parameters([row[8] for row in rows if row[8] is not None])
         children = {table: self._children(table, ids) for table in self._filled} if ids else {}
         self._load_columns({row[1] for row in rows if row[1] is not None})
-        return [self._described(row, serdes.get(row[8]), children) for row in rows]
+        return [self._valid(row, serdes.get(row[8]), children) for row in rows]
 
     def columns(self, column_list: int | None) -> list[FieldSchema]:
         """Returns the columns of a list that `read` has loaded."""
@@ -101,6 +102,15 @@ class ShapeReader:
     def load_columns(self, ids: Iterable[int]) -> None:
         """Reads lists of columns, for `columns`."""
         self._load_columns(set(ids))
+
+    def _valid(
+        self, row: SdRow, serde_parameters: str | None, children: dict[str, dict[int, list[Sequence[Any]]]]
+    ) -> Described:
+        try:
+            return self._described(row, serde_parameters, children)
+        except INVALID as error:
+            problem = f"SDS.SD_ID={row[0]}: {type(error).__name__}: {error}"
+            return Described(Shape(complete(StorageDescriptor()), problem), None, {})
 
     def _described(
         self, row: SdRow, serde_parameters: str | None, children: dict[str, dict[int, list[Sequence[Any]]]]
@@ -150,7 +160,8 @@ class ShapeReader:
             ),
             storedAsSubDirectories=self._connection.flag(nested),
         )
-        return Shape(complete(sd))
+        problem = problem_of(sd)
+        return Shape(complete(sd), f"SDS.SD_ID={row[0]}: {problem}" if problem else "")
 
     def _serde_parameters(self, ids: Sequence[int]) -> dict[int, str]:
         """Returns the parameters of each serde as a JSON text: equal texts mean equal parameters."""
@@ -158,7 +169,7 @@ class ShapeReader:
             return {}
         pairs = self._connection.parameters
         condition, values = chosen('"SERDE_ID"', ids)
-        query = f'SELECT "SERDE_ID", {pairs} FROM "SERDE_PARAMS" WHERE {condition} GROUP BY "SERDE_ID"'  # noqa: S608 - constants
+        query = f'SELECT "SERDE_ID", {pairs} FROM "SERDE_PARAMS" WHERE {with_keys(condition)} GROUP BY "SERDE_ID"'  # noqa: S608 - constants
         return dict(self._connection.rows(query, *values))
 
     def _children(self, table: str, ids: Sequence[int]) -> dict[int, list[Sequence[Any]]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from metastore.domain.names import DatabaseName, TableName
+from metastore.importing.sources.broken import BrokenRows
 from metastore.importing.sources.objects import Batch, Selection, SourcePartition, SourceStatistics, Stage
 from metastore.storage.importing.bulk_load import Totals
 from metastore.storage.importing.imports import Finding
@@ -56,6 +57,17 @@ class Source(Protocol):
     @property
     def address(self) -> str:
         """Its address, without a password."""
+
+    @property
+    def broken(self) -> BrokenRows:
+        """Its broken rows. None are reported through Thrift."""
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether it is a database, whose rows may be broken."""
+
+    def oddities(self) -> Sequence[Finding]:
+        """Returns values that an import leaves out or changes, with the keys of their rows."""
 
     @property
     def version(self) -> str:

@@ -12,6 +12,7 @@ from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.partition_names import value_path
 from metastore.encoding.binary import encode_fields, fields_of
 from metastore.errors import NotFoundError, UnavailableError
+from metastore.importing.sources.broken import BrokenRows
 from metastore.importing.sources.objects import (
     Batch,
     Selection,
@@ -69,6 +70,7 @@ class ThriftSource:
     def __init__(self, address: str) -> None:
         """Connects. Raises InvalidInputError, UnavailableError."""
         self._calls = ThriftCalls(address)
+        self.broken = BrokenRows(address)
         self._listing = ThriftListing(self._calls)
         self._shapes: dict[tuple[bytes, bytes], Shape] = {}
         self._read: dict[TableName, Table | None] = {}  # what the last call of `tables` has returned
@@ -211,6 +213,13 @@ class ThriftSource:
     ) -> Iterator[SourceStatistics]:
         if table := self._known(name):
             yield from self._objects.statistics(table, partitions, own=own)
+
+    @property
+    def has_rows(self) -> bool:
+        return False
+
+    def oddities(self) -> Sequence[Finding]:
+        return []
 
     def name_principals(self, principals: Collection[tuple[str, int]]) -> None:
         self._access.principals |= set(principals)

@@ -23,7 +23,7 @@ from sqlalchemy import (
     tuple_,
     update,
 )
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from metastore.domain.names import DatabaseName
 from metastore.storage.postgres.arrays import array_literals
@@ -156,9 +156,13 @@ class Imports(Repository):
         number: int = self._connection.execute(insert(imports).values(row).returning(imports.c.id)).scalar_one()
         return number
 
-    def resume(self, number: int, runner: UUID) -> None:
-        """Hands an import over to a new run, which reads a new snapshot. Earlier runs can no longer store anything."""
-        values = {"runner": runner, "seen_at": now(), "snapshots": imports.c.snapshots + 1}
+    def resume(self, number: int, runner: UUID, options: Mapping[str, Any]) -> None:
+        """Hands an import over to a new run, which reads a new snapshot. Earlier runs can no longer store anything.
+
+        `options`: those that the new run changes.
+        """
+        changed = imports.c.options.op("||")(cast(dict(options), JSONB))
+        values = {"runner": runner, "seen_at": now(), "snapshots": imports.c.snapshots + 1, "options": changed}
         self._connection.execute(update(imports).where(imports.c.id == number).values(values))
 
     def advance(
