@@ -168,6 +168,8 @@ def privileges(work: UnitOfWork, target: Target, batch: Sequence[HiveObjectPrivi
         for row, partition in zip(rows, partitions, strict=True)
         if partition is None or partition in ids
     ]
+    if missing := len(rows) - len(known):
+        target.report(SKIPPED, f"{missing} privileges on partitions", "no partition here has the values")
     work.bulk_objects.insert_privileges(known)
     remember(work, target, Stage.PRIVILEGES, within)
     return len(known)

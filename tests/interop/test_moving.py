@@ -113,6 +113,7 @@ def test_every_text_of_a_latin1_database_is_read_as_it_was_written(
     for table, column in columns:
         value = f'CONCAT("{column}", CONVERT(%s USING binary))'
         source.execute(f'UPDATE "{table}" SET "{column}" = {value} WHERE "{column}" IS NOT NULL', suffix)
+    source.execute('DELETE FROM "PART_PRIVS"')  # they name partitions by values, which no longer give the names
     source.execute("""UPDATE "DBS" SET "NAME" = 'default' WHERE "NAME" LIKE 'default%%' """)
     if encoding == "latin1":
         source.insert("TABLE_PARAMS", TBL_ID=2, PARAM_KEY="literal", PARAM_VALUE="ä")

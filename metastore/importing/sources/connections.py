@@ -226,7 +226,8 @@ class MySqlConnection(SourceConnection):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self._latin1 = Latin1Texts(filter(_is_free, self.schema.latin1), self._not_ascii)
+        free = (one for one in self.schema.latin1 if "NOTIFICATION" not in one[0])  # the log repeats texts
+        self._latin1 = Latin1Texts(free, self._not_ascii)
 
     def rows(self, statement: str, *values: Any) -> list[Row]:
         with self._cursor() as cursor:
@@ -235,11 +236,14 @@ class MySqlConnection(SourceConnection):
             fields = cursor._result.fields  # noqa: SLF001 - PyMySQL has no method for it
             rows = cursor.fetchall()
         columns = [(field.org_table.upper(), field.org_name.upper()) for field in fields]
-        decoders = [self.texts(*column) for column in columns]
-        return [tuple(map(self._decoded, row, decoders)) for row in rows]
+        decoders = [self._storable(self.texts(*column)) for column in columns]
+        cells = (zip(row, decoders, strict=True) for row in rows)
+        return [tuple([decoded(one) if one.__class__ is str else one for one, decoded in row]) for row in cells]
 
-    def _decoded(self, value: Any, decoded: Callable[[str], str]) -> Any:
-        return self._without_nul(decoded(value)) if value.__class__ is str else value
+    def _storable(self, decoded: Callable[[str], str]) -> Callable[[str], str]:
+        if decoded is same:
+            return self._without_nul
+        return lambda text: self._without_nul(decoded(text))
 
     def texts(self, table: str, column: str) -> Callable[[str], str]:
         return self._latin1.decoded if (table, column) in self.schema.latin1 else same
@@ -329,11 +333,6 @@ class MySqlConnection(SourceConnection):
         except (pymysql.Error, OSError) as error:
             fault = "cannot be read" if _is_rejection(error) else "does not answer"
             raise UnavailableError(f"{self.address} {fault}: {_line(error)}") from None
-
-
-def _is_free(column: tuple[str, str]) -> bool:
-    """Returns whether a column shows what clients write: the log repeats it in long texts."""
-    return "NOTIFICATION" not in column[0]
 
 
 def _tls_options(address: str, query: str) -> dict[str, ssl.SSLContext]:
