@@ -156,12 +156,12 @@ class Imports(Repository):
         number: int = self._connection.execute(insert(imports).values(row).returning(imports.c.id)).scalar_one()
         return number
 
-    def resume(self, number: int, runner: UUID, options: Mapping[str, Any]) -> None:
+    def resume(self, number: int, runner: UUID, options: Mapping[str, Any] | None = None) -> None:
         """Hands an import over to a new run, which reads a new snapshot. Earlier runs can no longer store anything.
 
         `options`: those that the new run changes.
         """
-        changed = imports.c.options.op("||")(cast(dict(options), JSONB))
+        changed = imports.c.options.op("||")(cast(dict(options or {}), JSONB))
         values = {"runner": runner, "seen_at": now(), "snapshots": imports.c.snapshots + 1, "options": changed}
         self._connection.execute(update(imports).where(imports.c.id == number).values(values))
 
