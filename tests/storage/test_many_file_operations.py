@@ -12,6 +12,7 @@ from metastore.services.files.moves import follower
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.repositories import file_operations
+from metastore.storage.repositories.file_operations import NewOperation
 from metastore.storage.unit_of_work import Store
 
 ROUNDS = 12
@@ -75,6 +76,16 @@ def test_many_locations_have_the_same_conflicts(database_url: str, monkeypatch: 
         seen.append(expected)
     store.close()
     assert all(any(column) for column in zip(*seen, strict=True)), "each statement has found something"
+
+
+def test_an_operation_of_a_table_that_was_deleted_meanwhile_is_planned(database_url: str) -> None:
+    settings = Settings(database_url=database_url)
+    store = Store(make_engine(settings, database_url), settings)
+    with store.transaction(audited=False) as work:
+        (planned,) = work.file_operations.schedule([NewOperation("remove", "file:/gone", "dead writer")], 4711)
+        query = text("SELECT location, table_id FROM file_operations WHERE id = :id")
+        assert tuple(work.connection.execute(query, {"id": planned}).one()) == ("file:/gone", None)
+    store.close()
 
 
 def test_a_location_follows_the_moves_in_their_order() -> None:

@@ -74,6 +74,22 @@ def test_a_pass_measures_every_table(
     assert len(overview(service).of_catalog()) == 1
 
 
+@pytest.mark.parametrize("gone", ["t0", "t2", "%"])
+def test_a_table_that_is_deleted_meanwhile_is_left_out(
+    application: Application, service: SizeService, gone: str
+) -> None:
+    deleted = text("DELETE FROM tables WHERE name LIKE :gone RETURNING id")
+    execute(application, "DELETE FROM partitions")
+    with application._store._engine.connect().execution_options(isolation_level="READ COMMITTED") as other:
+        other.execute(deleted, {"gone": gone})
+        service.measure()
+        rows = execute(application, "SELECT t.name FROM table_sizes JOIN tables AS t ON t.id = table_id")
+        other.rollback()
+    every = {"t0", "t1", "t2", "t3", "t4", "flat"}
+    assert {row[0] for row in rows} == (every - {gone} if gone != "%" else set())
+    assert set(measured(application, service)) == every, "the next pass has it"
+
+
 def test_growth_is_the_change_of_a_day(application: Application, service: SizeService) -> None:
     measured(application, service)
     execute(application, "UPDATE tables SET create_time = create_time - 3 * 86400")

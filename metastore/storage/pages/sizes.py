@@ -20,6 +20,7 @@ _HISTORY: Final = 400  # days
 _OF_BATCH: Final = """
     SELECT table_id, parameters FROM partitions WHERE table_id IN (SELECT id FROM batch WHERE partitioned)
 """
+# A table that another call deletes meanwhile is left out: a row that refers to it would fail the whole batch.
 _BATCH: Final = text(f"""
     WITH batch AS (
         SELECT id, parameters, partition_keys <> '[]' AS partitioned FROM tables
@@ -30,18 +31,20 @@ _BATCH: Final = text(f"""
         UNION ALL
         SELECT id, 0, {sums()}
         FROM {with_figures("SELECT id, parameters FROM batch WHERE NOT partitioned")} AS t GROUP BY id
+    ), held AS MATERIALIZED (
+        SELECT id FROM tables WHERE id IN (SELECT id FROM batch) FOR KEY SHARE SKIP LOCKED
     ), written AS (
         INSERT INTO table_sizes (table_id, measured_at, partitions, rows, bytes, files, small_files)
         SELECT batch.id, now(), coalesce(m.partitions, 0), m.rows, m.bytes, m.files, m.small_files
-        FROM batch LEFT JOIN measured AS m ON m.table_id = batch.id
-        WHERE EXISTS (SELECT FROM tables WHERE id = batch.id)
+        FROM batch JOIN held USING (id) LEFT JOIN measured AS m ON m.table_id = batch.id
         ON CONFLICT (table_id) DO UPDATE SET measured_at = now(), partitions = excluded.partitions,
             rows = excluded.rows, bytes = excluded.bytes, files = excluded.files, small_files = excluded.small_files
         RETURNING table_id, partitions
     ), old_sums AS (
-        DELETE FROM partition_sums WHERE table_id IN (SELECT id FROM batch WHERE partitioned)
+        DELETE FROM partition_sums WHERE table_id IN (SELECT id FROM batch JOIN held USING (id) WHERE partitioned)
     )
-    SELECT max(table_id), coalesce(array_agg(table_id) FILTER (WHERE partitions > {SUMMED}), '{{}}') FROM written
+    SELECT (SELECT max(id) FROM batch), coalesce(array_agg(table_id) FILTER (WHERE partitions > {SUMMED}), '{{}}')
+    FROM written
 """)  # noqa: S608 - constants
 
 
@@ -71,8 +74,8 @@ _REMEMBER: Final = text("""
     LEFT JOIN LATERAL (
         SELECT * FROM table_size_history WHERE table_id = s.table_id ORDER BY day DESC LIMIT 1
     ) AS last ON true
-    WHERE s.table_id > :after AND s.table_id <= :last AND (last.day IS NULL OR (last.partitions, last.rows, last.bytes,
-        last.files) IS DISTINCT FROM (s.partitions, s.rows, s.bytes, s.files))
+    WHERE s.table_id > :after AND s.table_id <= :last AND s.measured_at = now() AND (last.day IS NULL OR
+        (last.partitions, last.rows, last.bytes, last.files) IS DISTINCT FROM (s.partitions, s.rows, s.bytes, s.files))
     ON CONFLICT (table_id, day) DO UPDATE
     SET partitions = excluded.partitions, rows = excluded.rows, bytes = excluded.bytes, files = excluded.files
 """)
@@ -91,7 +94,7 @@ _GROWTH: Final = text("""
             ORDER BY h.day > current_date - 7, CASE WHEN h.day <= current_date - 7 THEN current_date - h.day
                                                     ELSE h.day - current_date END LIMIT 1
         ) AS base
-        WHERE s.table_id > :after AND s.table_id <= :last
+        WHERE s.table_id > :after AND s.table_id <= :last AND s.measured_at = now()
     ) AS base
     WHERE s.table_id = base.table_id
 """)

@@ -67,7 +67,8 @@ SCHEDULE: Final = Prepared(
         (kind, location, target, places, table_id, root, decided_at, reason, query_id, lease_ends_at, drop_id, token,
         owner)
     SELECT DISTINCT ON (new.kind, new.location)
-        new.kind, new.location, new.target, string_to_array(new.places, E'\\x01'), cast(:table_id AS bigint), :root,
+        new.kind, new.location, new.target, string_to_array(new.places, E'\\x01'),
+        (SELECT id FROM tables WHERE id = :table_id FOR KEY SHARE), :root,
         now(), new.reason, '', now() + cast(:lease AS interval), cast(:drop_id AS bigint),
         gen_random_uuid()::text, coalesce((SELECT write_token FROM tables WHERE id = :table_id), dropped.write_token)
     FROM unnest(
