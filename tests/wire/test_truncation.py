@@ -50,6 +50,17 @@ def test_a_table_is_emptied_and_its_statistics_are_zero(hive_client: Any) -> Non
     assert after == before
 
 
+@pytest.mark.parametrize("names", [[], ["ds=a"], ["nonsense"], [""]])
+def test_names_of_partitions_on_a_table_without_them_empty_nothing(hive_client: Any, names: list[str]) -> None:
+    database, name = new_table(hive_client, parameters=dict(STATISTICS))
+    before = hive_client.get_table(database, name)
+    path = fill(before.sd.location)
+    hive_client.truncate_table(database, name, names)
+    hive_client.truncate_table_req(TruncateTableRequest(database, name, names))
+    assert (path / "part-0").exists()
+    assert hive_client.get_table(database, name).parameters == before.parameters
+
+
 def test_all_partitions_are_emptied(hive_client: Any, filled: tuple[str, str, list[Path]]) -> None:
     database, name, paths = filled
     hive_client.truncate_table(database, name, None)

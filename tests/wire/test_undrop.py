@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text as sql
 
 from metastore.errors import AlreadyExistsError, InvalidOperationError, NotFoundError
 from tests.wire.builders import descriptor, partition, table
@@ -14,10 +15,12 @@ from tests.wire.undrop_installation import ANYTHING, KEYS, PURGE, Installation, 
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
     DropDatabaseRequest,
+    DropPartitionsRequest,
     EnvironmentContext,
     ForeignKeysRequest,
     PrimaryKeysRequest,
     PrincipalType,
+    RequestPartsSpec,
     Table,
 )
 from thrift_idl.gen.metastore.ttypes import (
@@ -115,6 +118,37 @@ def test_everything_is_restored(name: str, installation: Installation) -> None:
     )
     with pytest.raises(NotFoundError, match=r"can be undropped: it was not dropped within METASTORE_DROP_RETENTION"):
         installation.undrop(*wanted)
+
+
+NOTHING: dict[str, tuple[str, *tuple[Any, ...]]] = {
+    "no names, no partition columns": ("truncate_table", "db", "plain", []),
+    "names, no partition columns": ("truncate_table", "db", "plain", ["ds=1"]),
+    "no names": ("truncate_table", "db", "days", []),
+    "unknown names": ("truncate_table", "db", "days", ["ds=9/hr=9", "nonsense"]),
+    "unknown partition": (
+        "drop_partitions_req",
+        DropPartitionsRequest("db", "days", RequestPartsSpec(names=["ds=9/hr=9"]), True, ifExists=True),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_a_call_that_removes_nothing_leaves_nothing_to_undo(name: str, installation: Installation) -> None:
+    before = installation.state()
+    installation.call(*NOTHING[name])
+    assert installation.dropped() == []
+    with pytest.raises(NotFoundError, match="can be undropped"):
+        installation.undrop("db.plain" if "columns" in name else "db.days")
+    assert installation.state() == before
+
+
+def test_a_recorded_truncation_that_emptied_nothing_cannot_be_undone(installation: Installation) -> None:
+    """Earlier versions recorded them."""
+    installation.call("truncate_table", "db", "plain", None)
+    with installation.application._store.transaction() as work:
+        work.connection.execute(sql("DELETE FROM dropped_rows"))
+    with pytest.raises(NotFoundError, match="nothing to undrop"):
+        installation.undrop("db.plain")
 
 
 @pytest.mark.parametrize("name", DROPS)

@@ -151,6 +151,8 @@ class PartitionWriteService(ChangingService):
                 if missing and not if_exists:
                     text = "Partition doesn't exist" if len(names) == 1 else "Some partitions to drop are missing"
                     raise NotFoundError(f"{text}. {sorted(missing)}")
+                if drop_id is not None and not dropped.names:
+                    work.drops.finish(drop_id)  # nothing to undo
                 check_unprotected(struct)
                 removes_files = delete_data and owns_data(struct)
                 operations = self._plan_removal(work, stored, dropped, drop_id) if removes_files else []

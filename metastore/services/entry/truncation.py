@@ -29,8 +29,8 @@ class TruncationService(ChangingService):
     ) -> None:
         """Truncates the named partitions or, with None, the whole table. `purge`: the truncation cannot be undone.
 
-        As in Hive, partitions that do not exist are ignored. Files that writers add after the directories were listed
-        stay.
+        As in Hive, partitions that do not exist are ignored, and a table without partition columns has none. Files that
+        writers add after the directories were listed stay.
 
         Raises:
             NotFoundError: the table does not exist.
@@ -49,6 +49,8 @@ class TruncationService(ChangingService):
                 if partitions is not None or stored.ref.keys:
                     condition = None if partitions is None else named(partitions)
                     chosen = work.partitions.select_stored(stored.ref, condition, lock=True)
+                    if not chosen:
+                        return  # nothing to undo
                 targets = ChangedObjects(work, stored, chosen)
                 locations = [text for one in targets.structs for text in directories(one.sd)] if delete_data else []
                 self._check_alone(work, stored, locations, targets.partition_ids)

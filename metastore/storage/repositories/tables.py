@@ -25,6 +25,7 @@ from sqlalchemy import (
 from metastore.context import claim_reply_memory, is_authorized
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.query_ids import CHARACTERS, LENGTH
+from metastore.errors import NotFoundError
 from metastore.storage.mapping.descriptors import shared_part
 from metastore.storage.mapping.layout import OpenHead, whole_table
 from metastore.storage.mapping.tables import table_row
@@ -206,8 +207,14 @@ class Tables(Repository):
         )
 
     def before(self, drop_id: int) -> tuple[int, Table]:
-        """Returns the version and the struct of a table before it was truncated or overwritten by this drop."""
-        version, descriptor_id, encoded = self._connection.execute(_BEFORE, {"drop_id": drop_id}).one()
+        """Returns the version and the struct of a table before it was truncated or overwritten by this drop.
+
+        Raises NotFoundError if nothing was kept: earlier versions recorded truncations that emptied nothing.
+        """
+        row = self._connection.execute(_BEFORE, {"drop_id": drop_id}).one_or_none()
+        if row is None:
+            raise NotFoundError("The truncation emptied nothing: there is nothing to undrop")
+        version, descriptor_id, encoded = row
         tails = self._descriptors.tails([descriptor_id])
         return version, whole_table(OpenHead(bytes(encoded)), tails[descriptor_id]).decode()
 
