@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from operator import itemgetter
 from typing import Final
@@ -17,6 +17,10 @@ COUNTS: Final = ("numFiles", "numRows", "totalSize", "rawDataSize", "numFilesEra
 ANALYZED: Final = "spark.sql.statistics."
 """Prefix of the parameters that Spark's ANALYZE TABLE sets."""
 
+NOT_UPDATED: Final = "DO_NOT_UPDATE_STATS"
+"""Property of a client's context, and parameter of a table: the server does not count files."""
+
+_GENERATED, _BY_TASK, _BY_USER = "STATS_GENERATED", "TASK", "USER"
 _BASIC, _COLUMNS, _TRUE = "BASIC_STATS", "COLUMN_STATS", "true"
 
 Number = int | Fraction | float
@@ -47,6 +51,27 @@ def without_accurate(parameters: dict[str, str], columns: Iterable[str] | None =
     return parameters if kept == accurate else parameters | {ACCURATE: _text(basic, kept)}
 
 
+def updates_statistics(context: Mapping[str, str]) -> bool:
+    """Returns whether statistics are updated: unless the client's context says DO_NOT_UPDATE_STATS."""
+    return context.get(NOT_UPDATED) != _TRUE
+
+
+def restated(parameters: Mapping[str, str], context: Mapping[str, str]) -> dict[str, str]:
+    """Returns the parameters after the server has counted files (MetaStoreUtils.updateBasicState).
+
+    The statistics are accurate if the client's `context` says that the task that wrote the rows has counted them.
+    Otherwise nobody knows what the files hold, and no statistics are accurate.
+    """
+    if context.get(_GENERATED) != _BY_TASK:
+        return {name: value for name, value in parameters.items() if name != ACCURATE}
+    return {**parameters, ACCURATE: _text(basic=True, columns=_read(parameters)[1])}
+
+
+def states_accuracy(context: Mapping[str, str]) -> bool:
+    """Returns whether the client's context says who made the statistics of partitions."""
+    return context.get(_GENERATED) in (_BY_TASK, _BY_USER)
+
+
 def total(values: Sequence[int], partitions: int) -> int:
     """Returns the sum over `partitions` partitions, scaled up from the known `values` as in Hive's extrapolation."""
     return sum(values) * partitions // len(values) if len(values) > 1 else sum(values)
@@ -74,7 +99,7 @@ def least(points: Sequence[tuple[int, Number]], partitions: int) -> Number:
     return -greatest([(position, -value) for position, value in points], partitions)
 
 
-def _read(parameters: dict[str, str]) -> tuple[bool, set[str]]:
+def _read(parameters: Mapping[str, str]) -> tuple[bool, set[str]]:
     """Returns whether the basic statistics are accurate, and the columns with accurate statistics.
 
     Old clients wrote a plain true or false instead of JSON.

@@ -49,7 +49,6 @@ from metastore.operations.requirements import (
 )
 from metastore.services.entry.tables import TableService
 from metastore.services.entry.tables_alter import EXPECTED_KEY, EXPECTED_VALUE, TableAlterService, do_cascade
-from metastore.services.rules.partitions import updates_statistics
 from metastore.services.rules.projections import tables_projected
 from metastore.services.rules.table_data import purges
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -275,8 +274,7 @@ class TableHandlers:
             raise VersionDependentError(f"Table {table.tableName} was sent without dbName", InvalidObjectError)
         database = database_name(table.dbName, table.catName)
         flat = [constraint for kind in constraints for constraint in kind or []]
-        update_statistics = updates_statistics(properties(context))
-        self._tables.create(database, table, flat, update_statistics=update_statistics)
+        self._tables.create(database, table, flat, context=properties(context))
 
 
 def _unprefix(table: Table) -> None:

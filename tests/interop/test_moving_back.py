@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.bench.following.writers import DATABASES, Writer
 
 from metastore.cli.commands import run
 from metastore.domain.names import DatabaseName
@@ -20,7 +21,6 @@ from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.thrift_calls import ThriftCalls
 from metastore.importing.switching import switch
 from metastore.importing.verifying import Difference
-from tests.bench.following.writers import DATABASES, Writer
 from tests.fixtures.real_hive import RealHive, why_not
 from tests.fixtures.server import Server, connected, running
 from tests.interop.report import Report

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import threading
 from typing import Any
 
@@ -27,6 +29,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     ColumnStatisticsObj,
     CompactionInfoStruct,
     CompactionType,
+    EnvironmentContext,
     InvalidObjectException,
     LongColumnStatsData,
     MetaException,
@@ -109,7 +112,8 @@ def test_columns_are_marked_as_accurate(hive_client: Any) -> None:
     database, name = new_table(hive_client)
     changed = hive_client.get_table(database, name)
     changed.parameters = {ACCURATE: '{"BASIC_STATS":"true"}'}
-    hive_client.alter_table(database, name, changed)
+    context = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
+    hive_client.alter_table_with_environment_context(database, name, changed, context)
     hive_client.update_table_column_statistics(of_table(database, name, longs("a", 0, 1)))
     marked = hive_client.get_table(database, name).parameters[ACCURATE]
     assert marked == '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}'
@@ -192,9 +196,11 @@ def test_dropped_things_take_theirs_along(hive_client: Any) -> None:
     ("new", "cascade", "left", "left_in_partition"),
     [
         ([("a", "int"), ("x", "string"), ("y", "int")], False, ["a", "x"], ["a", "x"]),
-        ([("a", "int")], False, ["a"], []),
+        ([("a", "int")], False, ["a"], ["a"]),
+        ([("x", "string")], False, ["x"], ["x"]),
+        ([("b", "int"), ("c", "string")], False, [], []),
         ([("a", "int")], True, ["a"], ["a"]),
-        ([("a", "bigint"), ("x", "string")], False, ["x"], []),
+        ([("a", "bigint"), ("x", "string")], False, ["x"], ["x"]),
         ([("a", "bigint"), ("x", "string")], True, ["x"], ["x"]),
         ([("b", "int"), ("x", "string")], True, ["x"], ["x"]),
     ],
@@ -216,8 +222,31 @@ def test_changed_columns_lose_theirs(
     assert sorted(read(hive_client, database, name)) == left
     partitions = read_partitions(hive_client, database, name, ["ds=1"])
     assert sorted(partitions.get("ds=1", {})) == left_in_partition
-    marked = ",".join(f'"{column}":"true"' for column in left)
-    assert hive_client.get_table(database, name).parameters[ACCURATE] == f'{{"COLUMN_STATS":{{{marked}}}}}'
+    assert marked(hive_client.get_table(database, name)) == left
+    assert marked(hive_client.get_partition(database, name, ["1"])) == left_in_partition
+    merging = of_partition(database, name, "ds=1", longs("a", 50, 60), longs("b", 50, 60))
+    hive_client.set_aggr_stats_for(SetPartitionsStatsRequest([merging], needMerge=True))
+    merged = read_partitions(hive_client, database, name, ["ds=1"]).get("ds=1", {})
+    assert sorted(merged) == left_in_partition, "statistics of some rows are not those of all"
+
+
+def marked(owner: Any) -> list[str]:
+    """Returns the columns that are marked as accurate."""
+    return sorted(json.loads(owner.parameters[ACCURATE]).get("COLUMN_STATS", {}))
+
+
+def test_a_column_that_moves_in_text_files_loses_its_statistics(hive_client: Any) -> None:
+    text = descriptor(inputFormat="org.apache.hadoop.mapred.TextInputFormat")
+    text.serdeInfo.serializationLib = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
+    database, name = new_table(hive_client, KEYS, sd=text)
+    hive_client.add_partition(partition(database, name, ["1"], sd=copy.deepcopy(text)))
+    both = longs("a", 0, 1), strings("x", 1)
+    hive_client.update_partition_column_statistics(of_partition(database, name, "ds=1", *both))
+    changed = hive_client.get_table(database, name)
+    changed.sd.cols = columns(("x", "string"))
+    hive_client.alter_table(database, name, changed)
+    assert read_partitions(hive_client, database, name, ["ds=1"]) == {}
+    assert marked(hive_client.get_partition(database, name, ["1"])) == []
 
 
 def test_a_changed_partition_loses_those_of_its_columns(hive_client: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from metastore.context import decision
 from metastore.domain import table_events
+from metastore.domain.column_statistics import without_accurate
 from metastore.domain.names import TableName, fold_column
 from metastore.encoding.redaction import redact
 from metastore.errors import InvalidInputError
@@ -129,6 +130,7 @@ def _matches(work: UnitOfWork, table: StoredTable, values: Mapping[str, str]) ->
 def _successor(stored: StoredPartition, source: Table, target: Table) -> Partition:
     """Returns the partition as it is in the target. Raises InvalidInputError if it is not at its default location."""
     after = copy.deepcopy(stored.partition)
+    after.parameters = without_accurate(after.parameters)  # the statistics of columns stay behind
     after.catName, after.dbName, after.tableName = target.catName, target.dbName, target.tableName
     others = (source.dbName, source.owner, source.ownerType) != (target.dbName, target.owner, target.ownerType)
     if others and decision.get() is not None:  # the owners of the target may not know the secrets of the source

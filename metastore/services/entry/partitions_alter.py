@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from metastore.context import lacks
+from metastore.domain.column_statistics import restated, states_accuracy, updates_statistics
 from metastore.domain.file_formats import changed_formats
 from metastore.domain.location_properties import is_relative
 from metastore.domain.names import TableName
@@ -34,7 +35,6 @@ from metastore.services.rules.partitions import (
     check_distinct,
     check_no_location,
     check_version,
-    updates_statistics,
 )
 from metastore.services.rules.tables import BASIC, DDL_TIME, MANAGED, fill_statistics, has_statistics, is_view
 from metastore.storage.references import StoredPartition, StoredTable
@@ -107,9 +107,9 @@ class PartitionAlterService(ChangingService):
                 relocated = self._admit_locations(work, stored, rules.table, changes, context)
                 # Decided before statistics are filled in, which must not count as a change by the client.
                 keeps_data = leaves_data([(change.old.partition, change.new.partition) for change in changes], context)
-                if counting:
-                    _fill_statistics(attempt, changes, counted)
-                forget_columns_of_partitions(work, stored.ref, changes)
+                if counting and not is_view(rules.table):
+                    _fill_statistics(attempt, changes, counted, context)
+                forget_columns_of_partitions(work, stored.ref, rules.table, changes)
                 if keeps_data:
                     keep_fresh(work, stored.ref, [change.old.id for change in changes])
                 work.partitions_write.update(stored.ref, [change.new for change in changes])
@@ -181,9 +181,12 @@ class PartitionAlterService(ChangingService):
                     old_texts = befores([old])
                     kept = locations_of(old.partition.sd)
                     changed = self._successor(rules, old, new, rules.name(new.values))
+                    if rules.table.tableType == MANAGED and _needs_count(old.partition, changed.partition):
+                        # Hive counts files that it has yet to move: none.
+                        changed.partition.parameters = restated(changed.partition.parameters, {})
                     move = self._move(work, stored, rules.table, old, changed)
                     admit_descriptors(self._warehouse.roots, rules.table, [changed.partition.sd], kept)
-                    forget_columns_of_partitions(work, stored.ref, [(old, changed)])
+                    forget_columns_of_partitions(work, stored.ref, rules.table, [(old, changed)])
                     work.partitions_write.update(stored.ref, [changed])
                     work.partitions_write.announce()
                     work.record(*alter_partitions(table_text(rules.table), old_texts, [changed]))
@@ -322,20 +325,26 @@ def _missing(name: str) -> InvalidOperationError:
 
 
 def _fill_statistics(
-    attempt: Attempt, changes: Sequence[_Change], counted: Mapping[str, DirectoryStatistics | None]
+    attempt: Attempt,
+    changes: Sequence[_Change],
+    counted: Mapping[str, DirectoryStatistics | None],
+    context: Mapping[str, str],
 ) -> None:
     """Fills in basic statistics where they are missing or changed (Hive's MetaStoreUtils.requireCalStats).
 
     Repeats the attempt if directories are not counted yet.
     """
-    changed = [change.new.partition for change in changes if _needs_count(change)]
+    changed = [change.new.partition for change in changes if _needs_count(change.old.partition, change.new.partition)]
     attempt.require_listed(_locations(changed), counted)
-    fill_statistics(changed, counted)
+    fill_statistics(changed, counted, context)
+    if states_accuracy(context):
+        for change in changes:
+            change.new.partition.parameters = restated(change.new.partition.parameters, context)
 
 
-def _needs_count(change: _Change) -> bool:
-    sent = change.new.partition.parameters
-    return not has_statistics(sent) or any(sent[key] != change.old.partition.parameters.get(key) for key in BASIC)
+def _needs_count(old: Partition, new: Partition) -> bool:
+    sent = new.parameters
+    return not has_statistics(sent) or any(sent[key] != old.parameters.get(key) for key in BASIC)
 
 
 def _locations(partitions: Sequence[Partition]) -> list[str]:

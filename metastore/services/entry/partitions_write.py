@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from metastore.domain import table_events
+from metastore.domain.column_statistics import NOT_UPDATED
 from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, values_of
 from metastore.encoding.binary import EncodedList
@@ -18,10 +19,10 @@ from metastore.services.files.own_locations import check_defaults
 from metastore.services.files.planning import plan_removal
 from metastore.services.files.retirement import replaced_at_defaults
 from metastore.services.rules.events import objects, table_text
-from metastore.services.rules.existing_files import describe_files
+from metastore.services.rules.existing_files import count_files, find_skewed_directories
 from metastore.services.rules.locations import admit_descriptors
 from metastore.services.rules.lookup import get_table, get_table_ref, missing_table, required
-from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor, updates_statistics
+from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor
 from metastore.services.rules.table_data import check_unprotected, locations_of_partition, owns_data
 from metastore.services.rules.tables import is_view
 from metastore.storage.references import StoredTable
@@ -53,6 +54,8 @@ class PartitionWriteService(ChangingService):
         """
         unplaced = {id(partition) for partition in new if partition.sd is None or not partition.sd.location}
         sent = [(partition, partition.sd, partition.parameters) for partition in new]
+        # As in Hive 2.3, who made the statistics of a new partition does not matter: they do not cover existing files.
+        quiet = {key: value for key, value in (context or {}).items() if key == NOT_UPDATED}
         adding: list[NamedPartition] = []
         try:
             for attempt in self._attempts():
@@ -66,8 +69,9 @@ class PartitionWriteService(ChangingService):
                 locations = [partition.sd.location for partition in added if partition.sd.location]
                 with attempt, self._journal.new_directories(locations) as directories:
                     # 1. Look: no transaction is open (see `files.change_loop`).
-                    counting = updates_statistics(context or {})
-                    describe_files(directories.existed_before(added), self._warehouse, counting=counting)
+                    existing = directories.existed_before(added)
+                    count_files(existing, self._warehouse, quiet)
+                    find_skewed_directories(existing, self._warehouse)
                     with self._store.transaction() as work:  # 2. plan and commit; nothing to carry out
                         stored = _get_table(work, table, lock="share")
                         if stored.ref != seen.ref or (if_not_exists and _existing(work, stored, adding)):

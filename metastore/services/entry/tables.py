@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from metastore.domain import table_events
@@ -17,13 +17,13 @@ from metastore.services.cascade.dropping import ChangingService, Retention
 from metastore.services.files.journal import Journal
 from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text
-from metastore.services.rules.existing_files import check_newest, describe_files
+from metastore.services.rules.existing_files import check_newest, count_files, find_skewed_directories
 from metastore.services.rules.indexes import add_index, check_new_index, timed
 from metastore.services.rules.locations import admit_table
 from metastore.services.rules.lookup import get_home, get_table, taken
 from metastore.services.rules.materialized_views import add_sources
 from metastore.services.rules.privileges import add_privileges
-from metastore.services.rules.tables import is_view, prepare
+from metastore.services.rules.tables import is_view, prepare, takes_counts
 from metastore.services.rules.transactional import check_new
 from metastore.services.service import Clock
 from metastore.storage.mapping.constraints import Constraint
@@ -33,6 +33,7 @@ from metastore.storage.repositories.tables import TableMeta
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.structs import shallow_copy
 from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Index, Table
 
@@ -53,10 +54,11 @@ class TableService(ChangingService):
         table: Table,
         constraints: Sequence[Constraint] = (),
         *,
-        update_statistics: bool = True,
+        context: Mapping[str, str] | None = None,
         index: Index | None = None,
     ) -> None:
-        """Creates a table, its constraints and its directory. `index`: the index whose entries the table stores.
+        """Creates a table, its constraints and its directory. `context`: the properties of the client's context;
+        `index`: the index whose entries the table stores.
 
         Raises:
             AlreadyExistsError: a table or view of that name exists, or the index exists.
@@ -83,9 +85,7 @@ class TableService(ChangingService):
                     table.parameters = dict(table.parameters)
                     # 1. Look: no transaction is open (see `files.change_loop`).
                     existing = directories.existed_before([table] if locations else [])
-                    check_newest(existing, self._warehouse)
-                    if not table.partitionKeys:
-                        describe_files(existing, self._warehouse, counting=update_statistics)
+                    _describe_files(table, existing, self._warehouse, context or {})
                     with self._store.transaction() as work:  # 2. plan and commit; nothing to carry out
                         table_id = work.tables.insert(_set_location(work, table, self._warehouse.roots), table)
                         work.record(table_events.create_table(table_text(table)))
@@ -200,6 +200,15 @@ class TableService(ChangingService):
                 stored = get_table(work, table, lock="change")
                 operations = self._drop_with_files(work, stored, delete_data=delete_data, cascade=cascade, purge=purge)
         self._journal.carry_out(operations)  # 3. carry out, after the commit
+
+
+def _describe_files(table: Table, existing: Sequence[Table], warehouse: Warehouse, context: Mapping[str, str]) -> None:
+    """Adds what files in the directory of a new table say about it. `existing`: the table if it has that directory."""
+    check_newest(existing, warehouse)
+    if takes_counts(table):
+        count_files(existing, warehouse, context)
+    if not table.partitionKeys:
+        find_skewed_directories(existing, warehouse)
 
 
 @contextmanager

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from metastore.context import decision
 from metastore.domain import table_events
+from metastore.domain.column_statistics import updates_statistics
 from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.domain.renaming import replaces, truncates
 from metastore.domain.skew_limit import check_count
@@ -30,10 +31,11 @@ from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table
 from metastore.services.rules.lookup import get_home, lock_tables, required, taken
 from metastore.services.rules.meta_confs import disallows_type_changes
-from metastore.services.rules.partitions import check_version, updates_statistics
+from metastore.services.rules.partitions import check_version
 from metastore.services.rules.table_data import keep_protected
 from metastore.services.rules.tables import (
     DDL_TIME,
+    EXTERNAL,
     MANAGED,
     check_given,
     fill_statistics,
@@ -41,6 +43,7 @@ from metastore.services.rules.tables import (
     is_view,
     kept_kind,
     normalise,
+    takes_counts,
 )
 from metastore.services.rules.transactional import check_changed
 from metastore.services.service import Clock
@@ -75,9 +78,12 @@ class TableAlterService(ChangingService):
         database = DatabaseName(name.catalog, fold(new.dbName) or name.database)
         target = database.table(fold(new.tableName))
         # 1. Look: no transaction is open (see `files.change_loop`).
-        counted = self._count(new) if target == name and updates_statistics(context) else {}
+        counted: dict[str, DirectoryStatistics | None] = {}  # by location; None if the directory does not exist
+        if target == name and updates_statistics(context) and new.sd and not new.partitionKeys and not is_view(new):
+            self._count(paths.absolute([new.sd.location]), counted)
         with taken(InvalidOperationError(f"alter is not possible: new table {target} already exists")):
             for attempt in self._attempts():
+                self._count(attempt.directories, counted)
                 with attempt, self._store.transaction() as work:  # 2. plan and commit
                     stored = _lock(work, name, target if replaces(context) else None)
                     old = stored.encoded.decode()
@@ -87,16 +93,14 @@ class TableAlterService(ChangingService):
                     # A repeated attempt begins with the table that the client sent.
                     after = self._successor(database, old, copy.deepcopy(new), context)
                     check_not_replaced(work, stored, {str(name): (old, after)}, context)
-                    if counted and not after.partitionKeys and not is_view(after):
-                        fill_statistics([after], counted)
                     self._check_change(work, stored, old, after, cascade=cascade)
-                    operations = self._change(work, attempt, stored, old, after, context, cascade=cascade)
+                    operations = self._change(work, attempt, stored, old, after, context, counted, cascade=cascade)
         self._journal.carry_out(operations)  # 3. carry out, after the commit
 
-    def _count(self, new: Table) -> dict[str, DirectoryStatistics]:
-        """Counts the files of a table without partitions. `check_given` makes sure later that it has a location."""
-        location = new.sd.location if new.sd and not new.partitionKeys and not is_view(new) else None
-        return self._warehouse.statistics([paths.normalise(location)]) if location else {}
+    def _count(self, locations: Sequence[str], counted: dict[str, DirectoryStatistics | None]) -> None:
+        if locations:
+            normalised = list(map(paths.normalise, locations))
+            counted |= dict.fromkeys(normalised) | self._warehouse.statistics(normalised)
 
     def _successor(self, database: DatabaseName, old: Table, new: Table, context: Mapping[str, str]) -> Table:
         """Completes the new table with kept fields of the old one, and checks it by itself."""
@@ -137,6 +141,7 @@ class TableAlterService(ChangingService):
         old: Table,
         new: Table,
         context: Mapping[str, str],
+        counted: Mapping[str, DirectoryStatistics | None],
         *,
         cascade: bool,
     ) -> list[int]:
@@ -147,8 +152,12 @@ class TableAlterService(ChangingService):
         replacing = renamed and replaces(context)
         if replacing and (replaced := work.tables.find(TableName.of(new), lock="change")):
             operations = self._drop_with_files(work, replaced)
+        kept = replacing or _keeps_counts(old, new)
         move = None if replacing else _move(work, old, new)
-        forget_columns_of_table(work, stored.ref, old, new, cascade=cascade)
+        if not kept and updates_statistics(context) and takes_counts(new):
+            attempt.require_listed(map(paths.normalise, paths.absolute([new.sd.location])), counted)
+            fill_statistics([new], counted, context)
+        forget_columns_of_table(work, stored.ref, old, new)
         work.tables.update(stored.ref.id, database_id, new)
         _follow(work, stored.ref, old, new, move, cascade=cascade)
         if renamed:
@@ -237,6 +246,15 @@ def _move(work: UnitOfWork, old: Table, new: Table) -> Move | None:
     move = Move(directory, _default_location(work, new))
     relocate(new.sd, move)
     return move
+
+
+def _keeps_counts(old: Table, new: Table) -> bool:
+    """Returns whether a table keeps the statistics that the client sends. As in Hive, a renamed one does, except an
+    external table or one that gets another location.
+    """
+    if (old.dbName, old.tableName) == (new.dbName, new.tableName) or old.tableType == EXTERNAL:
+        return False
+    return bool(old.sd.location) and paths.same(old.sd.location, new.sd.location)
 
 
 def _default_location(work: UnitOfWork, table: Table) -> str:

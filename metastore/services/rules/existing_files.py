@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from metastore.domain.column_statistics import updates_statistics
 from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
 from metastore.domain.skew_directories import existing_directories
 from metastore.errors import InvalidObjectError
@@ -17,15 +18,22 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, T
 Owner = TypeVar("Owner", Table, Partition)
 
 
-def describe_files(owners: Sequence[Owner], warehouse: Warehouse, *, counting: bool) -> None:
-    """Fills in statistics (`counting`) and directories of skewed values that the client has not sent.
+def count_files(owners: Sequence[Owner], warehouse: Warehouse, context: Mapping[str, str]) -> None:
+    """Fills in statistics that the client has not sent. Those that it calls accurate do not cover these files.
+
+    `context`: the client's properties. With DO_NOT_UPDATE_STATS, files are not counted, as in Hive 3.
+    """
+    uncounted = [owner for owner in owners if not has_statistics(owner.parameters)]
+    counted = count(uncounted, warehouse) if updates_statistics(context) else {}
+    fill_statistics(uncounted, counted, context)
+
+
+def find_skewed_directories(owners: Sequence[Owner], warehouse: Warehouse) -> None:
+    """Fills in directories of skewed values that the client has not sent.
 
     Scans find rows of a declared value only if its directory is registered. They always read directories of other
     values (`services.entry.scans`). Locations outside of the roots are ignored.
     """
-    if counting:
-        uncounted = [owner for owner in owners if not has_statistics(owner.parameters)]
-        fill_statistics(uncounted, count(uncounted, warehouse))
     for owner in owners:
         if not has_directories(owner.sd) or owner.sd.skewedInfo.skewedColValueLocationMaps:
             continue

@@ -174,8 +174,3 @@ def check_version(label: str, version: int, context: Mapping[str, str]) -> None:
         raise ConflictError(
             f"{label} has version {version}, but the client expects {expected}: another client has changed it"
         )
-
-
-def updates_statistics(context: Mapping[str, str]) -> bool:
-    """Returns whether statistics are updated: unless the client's context says DO_NOT_UPDATE_STATS."""
-    return context.get("DO_NOT_UPDATE_STATS", "").lower() != "true"

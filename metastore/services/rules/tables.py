@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from metastore.domain.column_statistics import NOT_UPDATED, restated
 from metastore.domain.names import DatabaseName, check_object_name, fold, fold_column, folded_column_names
 from metastore.domain.skew import Skew, check_skew
 from metastore.domain.skew_limit import check_count
@@ -138,11 +139,27 @@ def count(owners: Iterable[Table | Partition], warehouse: Warehouse) -> dict[str
     return warehouse.statistics(list(dict.fromkeys(owner.sd.location for owner in owners if owner.sd.location)))
 
 
-def fill_statistics(owners: Iterable[Table | Partition], counted: Mapping[str, DirectoryStatistics | None]) -> None:
-    """Sets Hive's basic statistics of tables and partitions whose directories exist: files and their bytes."""
+def takes_counts(table: Table) -> bool:
+    """Returns whether the server counts the files of a table, and removes the parameter by which a client prevents it
+    (MetaStoreUtils.updateTableStatsFast)."""
+    if table.partitionKeys or is_view(table):
+        return False
+    return bool(table.parameters.pop(NOT_UPDATED, "").lower() != "true")
+
+
+def fill_statistics(
+    owners: Iterable[Table | Partition],
+    counted: Mapping[str, DirectoryStatistics | None],
+    context: Mapping[str, str],
+) -> None:
+    """Sets Hive's basic statistics: files and their bytes if the directory exists, and whether statistics are accurate.
+
+    `context`: the properties of the client's EnvironmentContext.
+    """
     for owner in owners:
         if (statistics := counted.get(owner.sd.location)) is not None:
             owner.parameters |= {"numFiles": str(statistics.files), "totalSize": str(statistics.bytes)}
+        owner.parameters = restated(owner.parameters, context)
 
 
 def is_true(parameters: dict[str, str], key: str) -> bool:

@@ -153,6 +153,13 @@ def identified(ids: Iterable[int]) -> Condition:
     return Sql("partitions.id = ANY (cast(%s AS bigint[]))", (number_array_literal(ids),))
 
 
+def with_parameter(name: str, texts: Iterable[str]) -> Condition:
+    """Returns the condition for partitions of which this parameter contains one of the texts."""
+    contains = "strpos(partitions.parameters ->> %s, one) > 0"
+    condition = f"EXISTS (SELECT FROM unnest(cast(%s AS text[])) AS one WHERE {contains})"
+    return Sql(condition, (array_literal(list(texts)), name))
+
+
 def _query(select: str, chosen: Condition, end: str = "", values: Sequence[Any] = ()) -> Sql:
     """Assembles a query. `values`: the values of `select`."""
     return Sql(f"{select} FROM partitions WHERE {chosen.text} {end}", (*values, *chosen.values))

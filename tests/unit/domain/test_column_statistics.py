@@ -14,7 +14,10 @@ from metastore.domain.column_statistics import (
     greatest,
     is_accurate,
     least,
+    restated,
+    states_accuracy,
     total,
+    updates_statistics,
     with_accurate,
     without_accurate,
 )
@@ -54,6 +57,29 @@ def test_old_clients_wrote_a_word(text: str) -> None:
 def test_unreadable_statistics_states_are_ignored(text: str) -> None:
     assert not is_accurate({ACCURATE: text}, "a")
     assert with_accurate({ACCURATE: text}, ["a"])[ACCURATE] == '{"COLUMN_STATS":{"a":"true"}}'
+
+
+@pytest.mark.parametrize(
+    ("context", "basic"),
+    [
+        ({}, False),
+        ({"STATS_GENERATED": "TASK"}, True),
+        ({"STATS_GENERATED": "USER"}, False),
+        ({"STATS_GENERATED": "task"}, False),
+        ({"STATS_GENERATED_VIA_STATS_TASK": "true"}, False),
+    ],
+)
+def test_statistics_of_changed_files_are_accurate_if_the_task_made_them(context: dict[str, str], basic: bool) -> None:
+    columns = {"a": "1", ACCURATE: '{"COLUMN_STATS":{"a":"true"}}'}
+    both = '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}'
+    assert restated(columns, context) == ({"a": "1", ACCURATE: both} if basic else {"a": "1"})
+    assert restated({}, context) == ({ACCURATE: '{"BASIC_STATS":"true"}'} if basic else {})
+    assert columns[ACCURATE] == '{"COLUMN_STATS":{"a":"true"}}', "is left as it was"
+    assert states_accuracy(context) == (context.get("STATS_GENERATED") in ("TASK", "USER"))
+
+
+def test_only_true_prevents_an_update() -> None:
+    assert [updates_statistics({"DO_NOT_UPDATE_STATS": text}) for text in ("true", "TRUE", "false")] == [0, 1, 1]
 
 
 POINTS = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=8)
