@@ -86,9 +86,32 @@ def upgrade(database_url: str) -> bool:
     Raises UnavailableError; ConfigurationError, also if servers are running that the upgrade would break.
     """
     changed = False
-    while _changed(database_url, lambda connection: _upgrade(connection, database_url)):
+    while True:
+        _prepare(database_url)
+        if not _changed(database_url, lambda connection: _upgrade(connection, database_url)):
+            return changed
         changed = True
-    return changed
+
+
+def _prepare(database_url: str) -> None:
+    """Executes the statements in `PREPARE` of the next revision, each as often as it changes rows.
+
+    Each execution is a transaction of its own, so that it holds locks for a short time. The statements can be repeated,
+    and the revision itself completes what they leave.
+    """
+    for statement in _changed(database_url, _preparation):
+        while _changed(database_url, lambda connection, statement=statement: _rows_changed(connection, statement)):
+            pass
+
+
+def _preparation(connection: Connection) -> tuple[str, ...]:
+    revision = current(connection)
+    following = [script for script in _known() if revision and script > revision]
+    return getattr(_scripts().get_revision(following[0]).module, "PREPARE", ()) if following else ()
+
+
+def _rows_changed(connection: Connection, statement: str) -> bool:
+    return connection.execute(text(statement)).rowcount > 0
 
 
 def finish(database_url: str) -> bool:

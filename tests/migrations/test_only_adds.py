@@ -42,7 +42,7 @@ def test_it_only_adds(path: Path) -> None:
         replaced = name in ("drop_index", "drop_constraint", "create_primary_key") and texts[0] in REPLACED
         wider = name == "alter_column" and [ast.unparse(keyword) for keyword in call.keywords] == ["nullable=True"]
         assert name in ADDS or replaced or wider, f"{path.name}: op.{name} may break servers of the previous version"
-        dropped = name == "execute" and any("DROP " in text.upper() for text in texts)
+        dropped = name == "execute" and any("DROP " in text.upper().replace("DROP EXPRESSION", "") for text in texts)
         assert not dropped, f"{path.name}: statements that drop objects belong in FINISH"
 
 

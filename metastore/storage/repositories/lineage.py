@@ -28,8 +28,9 @@ _ID_GAP: Final = 1_000_000_000
 
 _SKIP_IDS: Final = text("""
     SELECT setval(sequence, nextval(sequence) + :gap)
-    FROM (SELECT pg_get_serial_sequence(name, 'id')::regclass AS sequence
-          FROM unnest(ARRAY['databases', 'tables', 'partitions', 'functions']) AS name) AS identities
+    FROM (SELECT pg_get_serial_sequence(name, id)::regclass AS sequence
+          FROM (VALUES ('databases', 'id'), ('tables', 'id'), ('tables', 'hive_sd_id'), ('partitions', 'id'),
+                       ('functions', 'id')) AS ids (name, id)) AS identities
 """)
 _SET: Final = text("""
     INSERT INTO metastore_properties (name, value) VALUES (:name, :value)

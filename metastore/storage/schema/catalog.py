@@ -6,8 +6,8 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    Computed,
     ForeignKey,
+    Identity,
     Index,
     Integer,
     Table,
@@ -78,7 +78,7 @@ tables = Table(
     Column("write_token", Text, nullable=False, unique=True),
     Column("owner_type", Integer),  # Hive's PrincipalType; null means a user
     # The descriptor's id in the views of Hive's schema (migrations/hive_schema), above all ids of partitions.
-    Column("hive_sd_id", BigInteger, Computed(f"{2**52} + id", persisted=True), unique=True),
+    Column("hive_sd_id", BigInteger, Identity(always=True, start=2**52), nullable=False, unique=True),
     UniqueConstraint("database_id", "name"),
     Index("tables_database_id_owner_idx", "database_id", "owner"),
     indexed_location("tables"),
