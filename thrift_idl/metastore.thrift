@@ -352,7 +352,7 @@ struct PartitionDependency {
   7: required string baseSpec,            // a prefix of partition names: ds=1
   8: required i64 basePartitionsTotal,
   9: optional list<string> basePartitions,
-  10: required bool fresh,                // no base partition was changed, added or dropped since this one was published
+  10: required bool fresh,                // a base partition exists, and none was changed, added or dropped since this one was published
   11: required i64 version,
 }
 

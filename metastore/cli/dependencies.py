@@ -11,6 +11,7 @@ from rich.console import Console
 from metastore.cli.client import connected
 from metastore.cli.dependency_formats import FORMATS, Query
 from metastore.cli.printing import print_table, printable
+from metastore.domain.dependencies import state_of
 from metastore.domain.names import fold_column
 from metastore.domain.partition_names import parse_name
 from metastore.errors import InvalidInputError, NotFoundError
@@ -50,14 +51,14 @@ def show_dependencies(uri: str, name: str, *, up: bool, form: str) -> None:
 
 
 def show_impact(uri: str, name: str) -> None:
-    """Prints every partition that depends on a table or partition, directly or not, and whether it is fresh."""
+    """Prints every partition that depends on a table or partition, directly or not, and its state."""
     with connected(uri) as client:
         target = _parse_target(client, name)
         result = _fetch(client, target, up=False, base_partitions=False)
     rows = [
         (
             f"{partition.dbName}.{partition.tableName}@{partition.partitionName}",
-            "fresh" if partition.fresh else "stale",
+            state_of(partition.basePartitionsTotal, unchanged=partition.fresh),
             f"{partition.baseDbName}.{partition.baseTableName}@{partition.baseSpec}",
         )
         for partition in result.partitions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 
 from rich.tree import Tree
 
+from metastore.domain.dependencies import INCOMPLETE, STALE, state_of
 from metastore.domain.partition_names import parse_name
 
 _SHOWN: Final = 30  # base partitions shown under a partition of a tree
@@ -50,8 +52,10 @@ def _grow_tables(branch: Tree, table: str, up: bool, result: Any) -> None:
         near, far = (_name(edge), _base(edge)) if up else (_base(edge), _name(edge))
         if near == table:
             current = ", and new ones" if edge.current else ""
-            stale = sum(not p.fresh for p in result.partitions if (_name(p), _base(p)) == (_name(edge), _base(edge)))
-            note = f" ({edge.partitions} partitions{current}{f'; {stale} stale' if stale else ''})"
+            own = [p for p in result.partitions if (_name(p), _base(p)) == (_name(edge), _base(edge))]
+            states = Counter(map(_state, own))
+            worse = "".join(f"; {states[state]} {state}" for state in (STALE, INCOMPLETE) if states[state])
+            note = f" ({edge.partitions} partitions{current}{worse})"
             _grow_tables(branch.add(far + note), far, up, result)
 
 
@@ -97,6 +101,7 @@ def as_json(query: Query, result: Any) -> str:
             "base": _base(partition),
             "spec": partition.baseSpec,
             "fresh": partition.fresh,
+            "state": _state(partition),
             "base_partitions_total": partition.basePartitionsTotal,
             **({} if partition.basePartitions is None else {"base_partitions": partition.basePartitions}),
         }
@@ -183,7 +188,11 @@ def _base(edge: Any) -> str:
 
 
 def _label(edge: Any) -> str:
-    return f"{_name(edge)}@{edge.partitionName} ({'fresh' if edge.fresh else 'stale'})"
+    return f"{_name(edge)}@{edge.partitionName} ({_state(edge)})"
+
+
+def _state(edge: Any) -> str:
+    return state_of(edge.basePartitionsTotal, unchanged=edge.fresh)
 
 
 def _quoted(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from metastore.client import structs
 from metastore.client.predicates import encode_predicate
 from metastore.domain.buckets import Buckets, buckets
+from metastore.domain.dependencies import state_of
 from metastore.domain.expression import Expression
 from thrift_idl.gen.hive_metastore import ttypes as hive
 from thrift_idl.gen.metastore import ttypes as ours
@@ -255,5 +256,5 @@ def _partition_dependency(edge: ours.PartitionDependency) -> structs.PartitionDe
         base=f"{edge.baseDbName}.{edge.baseTableName}",
         base_spec=edge.baseSpec,
         base_partitions=tuple(edge.basePartitions or ()),
-        fresh=edge.fresh,
+        state=state_of(edge.basePartitionsTotal, unchanged=edge.fresh),
     )

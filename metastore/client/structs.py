@@ -302,8 +302,7 @@ class TableDependency:
 class PartitionDependency:
     """A partition of a dependent table depends on all partitions of the base table that begin with `base_spec`.
 
-    `base_partitions` are their names. `fresh` is true if none was changed, added or dropped since this partition was
-    published.
+    `base_partitions` are their names. `state`: FRESH, STALE or INCOMPLETE of `domain.dependencies`.
     """
 
     dependent: str
@@ -312,7 +311,7 @@ class PartitionDependency:
     base: str
     base_spec: str
     base_partitions: tuple[str, ...]
-    fresh: bool
+    state: str
 
 
 @dataclass(frozen=True, slots=True)

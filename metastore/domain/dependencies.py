@@ -22,6 +22,9 @@ DEPENDENT = "dependent.table"
 BASES = "dependent.on"
 """Table parameter with the names of the base tables. New partitions depend on the last one."""
 
+FRESH, STALE, INCOMPLETE = "fresh", "stale", "incomplete"
+"""The states of a dependent partition: see `state_of`."""
+
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _ESCAPED = ("'", "\\")
 _SPLIT = re.compile(r"(['\\]|\$(?={))")
@@ -97,6 +100,19 @@ def check_values(dependent: str, keys: Sequence[Column], values: Sequence[str]) 
             raise InvalidObjectError(
                 f"{dependent}: {value!r} is not a value of the partition column {key.name} {key.type}"
             )
+
+
+def state_of(base_partitions: int, *, unchanged: bool) -> str:
+    """Returns the state of a dependent partition: FRESH, STALE or INCOMPLETE.
+
+    Args:
+        base_partitions: how many partitions of the base begin with its values. Without one, the dependent partition is
+            incomplete: queries of it read nothing.
+        unchanged: whether no base partition was changed, added or dropped since it was published.
+    """
+    if not base_partitions:
+        return INCOMPLETE
+    return FRESH if unchanged else STALE
 
 
 def drop_order(names: Sequence[str], edges: Sequence[tuple[str, str | None]]) -> list[str]:

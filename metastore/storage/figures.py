@@ -8,7 +8,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, text
 
 from metastore.domain.compactions import INITIATED, READY_FOR_CLEANING, WORKING
-from metastore.storage.repositories.dependencies import STALE
+from metastore.storage.repositories.dependencies import STATES
 
 _OBJECTS: Final = """
 SELECT relname, greatest(reltuples, 0) FROM pg_class
@@ -111,7 +111,7 @@ def read_figures(connection: Connection) -> dict[str, Mapping[str, float]]:
 
 def read_dependents(connection: Connection) -> dict[str, Mapping[str, float]]:
     """Returns the figures of dependent partitions, in the same form. Evaluates every dependent partition: slow."""
-    fresh, stale, incomplete, oldest = connection.execute(text(STALE)).one()
+    fresh, stale, incomplete, oldest = connection.execute(text(STATES)).one()
     return {
         "metastore_dependents": {"fresh": float(fresh), "stale": float(stale), "incomplete": float(incomplete)},
         "metastore_dependent_oldest_stale_seconds": {"": float(oldest or 0)},

@@ -6,7 +6,15 @@ import copy
 from collections.abc import Mapping, Sequence
 
 from metastore.domain import table_events
-from metastore.domain.dependencies import BASES, DEPENDENT, check_columns, check_no_cycle, inherit_keys
+from metastore.domain.dependencies import (
+    BASES,
+    DEPENDENT,
+    FRESH,
+    check_columns,
+    check_no_cycle,
+    inherit_keys,
+    state_of,
+)
 from metastore.domain.keys import sort_key
 from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidOperationError
@@ -212,6 +220,6 @@ def _partition_dependency(edge: PartitionEdge, *, base_partitions: bool) -> Part
         baseSpec=edge.name,  # the names of both tables' first partition columns are the same
         basePartitionsTotal=edge.total,
         basePartitions=(edge.base_names or []) if base_partitions else None,
-        fresh=edge.fresh,
+        fresh=state_of(edge.total, unchanged=edge.unchanged) == FRESH,
         version=edge.version,
     )

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from sqlalchemy import text
 
+from metastore.domain.dependencies import FRESH
 from metastore.domain.names import TableName
 from metastore.encoding.binary import STOP, decode
-from metastore.storage.queries.dependency_states import EVALUATED
+from metastore.storage.queries.dependency_states import EVALUATED, state
 from metastore.storage.queries.parameter_figures import SUMMED, is_large, sums, with_figures
 from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.visibility import Scope
@@ -85,7 +86,7 @@ _DEPENDENCIES: Final = f"""
     ), {EVALUATED.format(columns="NULL::bigint AS none")},
     judged AS (
         SELECT d.name || '.' || t.name AS "table", p.name AS partition, e.total AS base_partitions,
-               CASE WHEN e.total = 0 THEN 'incomplete' WHEN e.digest = n.digest THEN 'fresh' ELSE 'stale' END AS state
+               {state("n")} AS state
         FROM numbered AS n JOIN evaluated AS e ON e.spec = n.spec JOIN partitions AS p ON p.id = n.partition_id
         JOIN tables AS t ON t.id = n.dependent_id JOIN databases AS d ON d.id = t.database_id
     ), named AS MATERIALIZED (
@@ -106,7 +107,8 @@ _DEPENDENCIES: Final = f"""
             SELECT "table", jsonb_object_agg(state, number) AS states FROM (
                 SELECT "table", state, count(*) AS number FROM judged GROUP BY 1, 2) AS c GROUP BY 1) AS s) AS states,
         (SELECT jsonb_agg(to_jsonb(j)) FROM (
-            SELECT * FROM judged WHERE state <> 'fresh' ORDER BY "table", partition LIMIT {_LISTED}) AS j) AS not_fresh,
+            SELECT * FROM judged WHERE state <> '{FRESH}' ORDER BY "table", partition LIMIT {_LISTED}
+        ) AS j) AS not_fresh,
         (SELECT count(*) FROM dependent) <= {_EVALUATED} AS all_evaluated
 """  # noqa: S608 - constants
 

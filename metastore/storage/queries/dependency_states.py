@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from metastore.domain.dependencies import FRESH, INCOMPLETE, STALE
+
 # The base partitions of the dependency `{0}`, which has base_id, keys and values. Sort keys are equal exactly if the
 # values are equal in their type. Where a key is NULL (default partition, or a type without order) texts are compared.
 # The first branch uses the index on keys[1], the second one handles a NULL there.
@@ -43,3 +45,12 @@ EVALUATED: Final = f"""
         GROUP BY w.spec
     )
 """  # noqa: S608 - only constants of this module
+
+
+def state(dependency: str) -> str:
+    """Returns the rule of `domain.dependencies.state_of` in SQL.
+
+    `dependency`: the alias of the row of `numbered`; `e` is the alias of `evaluated`.
+    """
+    unchanged = f"e.digest = {dependency}.digest"
+    return f"CASE WHEN e.total = 0 THEN '{INCOMPLETE}' WHEN {unchanged} THEN '{FRESH}' ELSE '{STALE}' END"

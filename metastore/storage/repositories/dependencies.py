@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import text
 
-from metastore.domain.dependencies import Source
+from metastore.domain.dependencies import FRESH, INCOMPLETE, STALE, Source
 from metastore.domain.names import DatabaseName
 from metastore.storage.postgres.arrays import array_literal
 from metastore.storage.postgres.driver import Prepared
-from metastore.storage.queries.dependency_states import EVALUATED
+from metastore.storage.queries.dependency_states import EVALUATED, state
 from metastore.storage.queries.repository import Repository
 from metastore.storage.references import TableRef
 
@@ -41,7 +41,8 @@ class TableEdge(NamedTuple):
 class PartitionEdge(NamedTuple):
     """A dependent partition and its base partitions: all partitions of the base table that start with its values.
 
-    `base_names` is None and `base_partition_ids` empty if there are none, or if the query does not ask for names.
+    `unchanged`: none of them was changed, added or dropped since the publication. `base_names` is None and
+    `base_partition_ids` empty if there are none, or if the query does not ask for names.
     """
 
     partition_id: int
@@ -56,7 +57,7 @@ class PartitionEdge(NamedTuple):
     base_table: str
     base_names: list[str] | None
     total: int
-    fresh: bool
+    unchanged: bool
     base_partition_ids: list[int]
 
 
@@ -86,7 +87,8 @@ def _edges(query: str, columns: str) -> Any:
         WITH RECURSIVE chosen AS ({query}), {EVALUATED.format(columns=columns)}
         SELECT d.partition_id, d.dependent_id, dd.name AS database, dt.name AS table, p.name, d."values", d.keys,
                p.version, bd.name AS base_database, bt.name AS base_table, e.names AS base_names, e.total,
-               e.digest = d.digest AS fresh, coalesce(e.ids, cast('{{}}' AS bigint[])) AS base_partition_ids
+               coalesce(e.digest = d.digest, false) AS unchanged,
+               coalesce(e.ids, cast('{{}}' AS bigint[])) AS base_partition_ids
         FROM numbered AS d
         JOIN evaluated AS e ON e.spec = d.spec
         JOIN partitions AS p ON p.id = d.partition_id
@@ -138,14 +140,14 @@ _KEEP_FRESH = text(f"""
 # Counts fresh, stale and incomplete (without any base partition) dependent partitions, and the seconds since the first
 # change that a stale one lacks. If the changed partition is gone, its own publication counts.
 _CHANGED = "greatest(0, substring({0}.parameters ->> 'transient_lastDdlTime' FROM '^[0-9]{{1,15}}$')::bigint)"
-STALE = f"""
+STATES = f"""
     WITH RECURSIVE chosen AS (
         SELECT d.partition_id FROM partition_dependencies AS d JOIN tables AS t ON t.id = d.dependent_id
         WHERE t.database_id IS NOT NULL
     ),
     {EVALUATED.format(columns="NULL::bigint AS none")},
     judged AS (
-        SELECT n.partition_id, n.spec, e.total, e.digest IS NOT DISTINCT FROM n.digest AS fresh
+        SELECT n.partition_id, n.spec, e.total, {state("n")} AS state
         FROM numbered AS n JOIN evaluated AS e ON e.spec = n.spec
     ),
     since AS (
@@ -155,11 +157,11 @@ STALE = f"""
         ) AS second
         FROM judged AS j JOIN partitions AS p ON p.id = j.partition_id
         LEFT JOIN reached AS r ON r.spec = j.spec LEFT JOIN partitions AS b ON b.id = r.id
-        WHERE NOT j.fresh AND j.total > 0
+        WHERE j.state = '{STALE}'
         GROUP BY p.id, p.parameters
     )
-    SELECT count(*) FILTER (WHERE fresh AND total > 0), count(*) FILTER (WHERE NOT fresh AND total > 0),
-           count(*) FILTER (WHERE total = 0), (SELECT extract(epoch FROM now()) - min(second) FROM since)
+    SELECT count(*) FILTER (WHERE state = '{FRESH}'), count(*) FILTER (WHERE state = '{STALE}'),
+           count(*) FILTER (WHERE state = '{INCOMPLETE}'), (SELECT extract(epoch FROM now()) - min(second) FROM since)
     FROM judged
 """  # noqa: S608 - only constants of this module
 

@@ -75,9 +75,8 @@ def _dependency_rows(context: Context, table: Table, values: Sequence[str]) -> I
     for partition in dependencies.partitions:
         if not all(value in ("", own) for value, own in zip_longest(values, partition.values, fillvalue="")):
             continue
-        state = "fresh" if partition.fresh else "stale"
         for name in partition.base_partitions or [f"{partition.base_spec} (no partitions)"]:
-            yield partition.partition, f"{partition.base}@{name}", state
+            yield partition.partition, f"{partition.base}@{name}", partition.state
 
 
 def _name(name: str) -> str:

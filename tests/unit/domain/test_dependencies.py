@@ -19,6 +19,7 @@ from metastore.domain.dependencies import (
     drop_order,
     inherit_keys,
     literal,
+    state_of,
     view_text,
 )
 from metastore.domain.partition_names import DEFAULT_PARTITION
@@ -155,3 +156,11 @@ def test_tables_are_dropped_one_by_one() -> None:
     edges = [("a", "m"), ("m", "z"), ("z", "b"), ("q", None), ("q", "m"), ("gone", "also gone")]
     assert drop_order(["a", "b", "c", "m", "q", "z"], edges) == ["q", "b", "z", "m", "a", "c"]
     assert drop_order(["b", "a"], []) == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("base_partitions", "unchanged", "state"),
+    [(0, True, "incomplete"), (0, False, "incomplete"), (1, True, "fresh"), (2, False, "stale")],
+)
+def test_state_of_a_dependent_partition(base_partitions: int, unchanged: bool, state: str) -> None:
+    assert state_of(base_partitions, unchanged=unchanged) == state

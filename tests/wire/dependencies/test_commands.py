@@ -60,13 +60,14 @@ def test_trees(shown: Any, chain: str) -> None:
     ]
     assert lines(shown("dependencies", f"{chain}.t", "--down")) == [
         f"{chain}.t",
-        f"└── {chain}.tdep (2 partitions, and new ones)",
+        f"└── {chain}.tdep (2 partitions, and new ones; 1 incomplete)",
         f"└── {chain}.second (1 partitions, and new ones)",
     ]
     assert lines(shown("dependencies", f"{chain}.t@HR=2/ds=1", "--down"))[1:] == [
         f"└── {chain}.tdep@ds=1 (fresh)",
         f"└── {chain}.second@ds=1 (fresh)",
     ]
+    assert lines(shown("dependencies", f"{chain}.tdep@ds=2", "--up"))[0] == f"{chain}.tdep@ds=2 (incomplete)"
     assert f"{chain}.t@ds=2 (no partitions)" in shown("dependencies", f"{chain}.tdep@ds=2", "--up")
 
 
@@ -92,6 +93,7 @@ def test_formats(shown: Any, chain: str) -> None:
             "base": f"{chain}.t",
             "spec": "ds=1",
             "fresh": True,
+            "state": "fresh",
             "base_partitions_total": 2,
             "base_partitions": ["ds=1/hr=1", "ds=1/hr=2"],
         }
@@ -131,7 +133,7 @@ def test_impact(client: Any, shown: Any, chain: str) -> None:
         f"{chain}.tdep@ds=1\tstale\t{chain}.t@ds=1",
         f"{chain}.second@ds=1\tstale\t{chain}.tdep@ds=1",
     ]
-    assert lines(shown("impact", f"{chain}.t@ds=2")) == [f"{chain}.tdep@ds=2\tfresh\t{chain}.t@ds=2"]
+    assert lines(shown("impact", f"{chain}.t@ds=2")) == [f"{chain}.tdep@ds=2\tincomplete\t{chain}.t@ds=2"]
     assert shown("impact", f"{chain}.second") == ""
     create(client, chain, "third", "t2")
     assert lines(shown("impact", f"{chain}.t2")) == [f"{chain}.third\tno partitions\t{chain}.t2"]
