@@ -272,6 +272,7 @@ struct DroppedObject {
   9: optional string address,              // address of the client
   10: required i64 files,                  // number of retained files
   11: required i64 bytes,
+  12: optional list<string> partitionNames,  // of the first partitions
 }
 
 /** Restores a database (without `tableName`), a table, or the latest dropped, truncated or overwritten data of a table. */

@@ -12,7 +12,7 @@ from metastore.cli.names import split_table
 from metastore.cli.options import moment
 from metastore.cli.printing import print_table
 from metastore.client.errors import MetastoreRefusedError
-from metastore.encoding.event_changes import changes_of, properties, table_of
+from metastore.encoding.event_changes import changes_of, properties, table_of, type_of
 from metastore.errors import NotFoundError
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, NotificationEventRequest, Table
 
@@ -30,7 +30,7 @@ def history(uri: str, name: str, at: str | None) -> str:
             f"The notification log has no events for {name}. Servers keep events for METASTORE_EVENT_RETENTION."
         )
     if at is None:
-        rows = [(_time(event), event.eventType, _user(event), change) for event in events for change in _changes(event)]
+        rows = [(_time(event), _type(event), _user(event), change) for event in events for change in _changes(event)]
         print_table(f"History of {name}", ("time (UTC)", "event", "user", "change"), rows)
         return f"{len(events)} events since {_time(events[0])}"
     until = moment("--at", at).timestamp()
@@ -59,6 +59,8 @@ def _events(uri: str, database: str, table: str) -> Iterator[NotificationEvent]:
     for event in reversed(events):  # from new to old: a rename gives the name to look for in older events
         if (event.dbName, event.tableName) == name:
             matches.append(event)
+            if _type(event) == "CREATE_TABLE":
+                break  # events before are about another table, or about this one under a temporary name
             if event.eventType == "ALTER_TABLE":
                 before = _table(event, "tableObjBeforeJson")
                 name = before.dbName, before.tableName
@@ -68,6 +70,10 @@ def _events(uri: str, database: str, table: str) -> Iterator[NotificationEvent]:
 def _user(event: NotificationEvent) -> str:
     """Returns the user of the call, if the event has one."""
     return str(json.loads(event.message).get("user", ""))
+
+
+def _type(event: NotificationEvent) -> str:
+    return type_of(event.eventType, json.loads(event.message))
 
 
 def _changes(event: NotificationEvent) -> Iterator[str]:
@@ -88,7 +94,7 @@ def _table_at(name: str, events: list[NotificationEvent], until: float) -> Table
     if earlier and earlier[-1].eventType != "DROP_TABLE":
         last = earlier[-1]
         return _table(last, "tableObjAfterJson" if last.eventType == "ALTER_TABLE" else "tableObjJson")
-    if not earlier and later and later[0].eventType != "CREATE_TABLE":
+    if not earlier and later and _type(later[0]) != "CREATE_TABLE":
         return _table(later[0], "tableObjBeforeJson" if later[0].eventType == "ALTER_TABLE" else "tableObjJson")
     raise NotFoundError(f"{name} did not exist at this time.")
 

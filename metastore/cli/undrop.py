@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from metastore.cli.client import connected
 from metastore.cli.names import split_new_name, split_object
 from metastore.cli.printing import print_table
+from metastore.encoding.event_changes import first_of
 from metastore.errors import InvalidInputError
 from thrift_idl.gen.metastore.ttypes import DroppedObject, DroppedRequest, UndropRequest
 
@@ -60,9 +61,10 @@ def undrop(uri: str, name: str, new_name: str | None, number: int | None) -> str
 
 def _row(drop: DroppedObject) -> tuple[str, ...]:
     name = f"{drop.dbName}.{drop.tableName}" if drop.tableName else drop.dbName
+    partitions = first_of(drop.partitionNames or (), drop.partitions) or str(drop.partitions)
     sizes = (str(drop.files), str(drop.bytes))
     times = _time(drop.droppedAt), _time(drop.keptUntil)
-    return (str(drop.id), drop.kind, name, str(drop.partitions), *times, drop.user or "", drop.address or "", *sizes)
+    return (str(drop.id), drop.kind, name, partitions, *times, drop.user or "", drop.address or "", *sizes)
 
 
 def _time(seconds: int) -> str:

@@ -11,7 +11,7 @@ from metastore.domain.events import PLACEHOLDER
 from metastore.domain.lock_rules import LockType
 from metastore.domain.names import TableName
 from metastore.domain.permissions import Administrator
-from metastore.encoding.event_changes import changes_of
+from metastore.encoding.event_changes import changes_of, first_of, type_of
 from metastore.encoding.redaction import redacted_json
 from metastore.services.authorization.authorization import Authorization
 from metastore.storage.unit_of_work import Store
@@ -35,7 +35,7 @@ class ActivityService(Overview):
         user, is_admin, scope = self._caller()
         with self._store.read() as work:
             events, drops = work.activity.changes(before or _NEWEST, _LIMIT, user, scope, is_admin=is_admin)
-        return [_event(row) for row in events], [{**row, "command": _undrop(row)} for row in drops]
+        return [_event(row) for row in events], [_drop(row) for row in drops]
 
     def history(self, name: TableName, before: int | None) -> list[dict[str, Any]]:
         """Returns the newest events of a table before an id. Raises NotFoundError.
@@ -97,20 +97,21 @@ def _typed(locks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _event(row: dict[str, Any]) -> dict[str, Any]:
     """Returns an event with its changes in words, without secrets."""
     text = row["message"]
-    changes: list[str] = []
+    kind, changes = row["event"], []
     if text:
         try:
-            changes = [
-                change
-                for change in changes_of(row["event"], json.loads(redacted_json(text.replace(PLACEHOLDER, ""))))
-                if change
-            ]
+            message = json.loads(redacted_json(text.replace(PLACEHOLDER, "")))
+            changes = [change for change in changes_of(kind, message) if change]
+            kind = type_of(kind, message)
         except (ValueError, KeyError, TypeError, EOFError):
             changes = []  # of an event in another format
-    names = ("id", "at", "event", "catalog", "database", "table", "user")
-    return {**{name: row[name] for name in names}, "exists": row.get("exists", True), "changes": changes[:_MAX_CHANGES]}
+    names = ("id", "at", "catalog", "database", "table", "user")
+    shown = {"event": kind, "exists": row.get("exists", True), "changes": changes[:_MAX_CHANGES]}
+    return {**{name: row[name] for name in names}, **shown}
 
 
-def _undrop(drop: dict[str, Any]) -> str:
-    name = ".".join(part for part in (drop["database"], drop["table"]) if part)
-    return f"metastore undrop {name} --number {drop['id']}"
+def _drop(row: dict[str, Any]) -> dict[str, Any]:
+    """Returns a drop with the names of its first partitions, and the command that restores it."""
+    name = ".".join(part for part in (row["database"], row["table"]) if part)
+    first = first_of(row["names"] or (), row["partitions"])
+    return {**row, "names": first, "command": f"metastore undrop {name} --number {row['id']}"}

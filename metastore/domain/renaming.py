@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 REPLACES: Final = "metastore.replaces"
 """Context property. `true`: drop an existing table with the new name, and leave all files where they are."""
+
+_TEMPORARY: Final = "__as_select_"
+_TEMPORARY_NAME: Final = re.compile(f"{_TEMPORARY}[0-9a-f]{{8}}$")
+
+
+def temporary_name(name: str, suffix: str) -> str:
+    """Returns the name that the table of a CREATE TABLE AS SELECT has while it is filled.
+
+    `suffix`: eight hexadecimal digits.
+    """
+    return f"{name}{_TEMPORARY}{suffix}"
+
+
+def is_temporary(name: str) -> bool:
+    """Returns whether a name is one of `temporary_name`."""
+    return _TEMPORARY_NAME.search(name) is not None
 
 
 def replaces(context: Mapping[str, str | None]) -> bool:

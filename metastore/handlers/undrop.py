@@ -33,6 +33,7 @@ class UndropHandlers:
                 address=drop.dropped_from,
                 files=files,
                 bytes=size,
+                partitionNames=list(drop.names),
             )
             for drop, files, size in drops
         ]

@@ -9,6 +9,7 @@ import uuid
 from dataclasses import dataclass, replace
 
 from metastore.client.structs import Table
+from metastore.domain.renaming import temporary_name
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.catalog import (
@@ -97,7 +98,7 @@ def with_temporary_name(context: Context, table: Table) -> Table:
 
 
 def _temporary_name(name: str, suffix: str) -> str:
-    return f"{name[: _NAME_LENGTH - 20]}__as_select_{suffix}"
+    return temporary_name(name[: _NAME_LENGTH - 20], suffix)
 
 
 def _random_suffix() -> str:

@@ -135,3 +135,44 @@ def test_a_definition_as_it_was(hive_client: Any, metastore_server: Server, caps
     assert run(["history", full, "--at", "yesterday", "--uri", metastore_server.uri]) == 1
     assert "--at 'yesterday' is not a valid time" in capsys.readouterr().err
     assert run(["history", "no.such", "--uri", metastore_server.uri]) == 1
+
+
+def test_history_shows_comments_and_hides_bookkeeping(
+    hive_client: Any, metastore_server: Server, capsys: Capture
+) -> None:
+    database, name = new_table(hive_client)
+    changed = hive_client.get_table(database, name)
+    changed.sd.cols[0].comment = "the first"
+    changed.sd.serdeInfo.parameters["escape"] = "x"
+    changed.parameters["spark.sql.sources.schema"] = '{"type":"struct"}'
+    hive_client.alter_table(database, name, changed)
+    assert run(["history", f"{database}.{name}", "--uri", metastore_server.uri]) == 0
+    lines = [line.split("\t")[3] for line in capsys.readouterr().out.splitlines()]
+    assert lines == ["", "comment of column a: - -> the first", "serde property escape: - -> x"]
+    assert run(["history", f"{database}.{name}", "--at", "2100-01-01", "--uri", metastore_server.uri]) == 0
+    shown = capsys.readouterr().out
+    assert "comment of column a\tthe first" in shown
+    assert "spark.sql.sources.schema" not in shown
+    assert "transient_lastDdlTime" not in shown
+
+
+def test_history_begins_with_the_tables_own_name(hive_client: Any, metastore_server: Server, capsys: Capture) -> None:
+    """A CREATE TABLE AS SELECT fills a table with a temporary name."""
+    database = new_table(hive_client)[0]
+    hive_client.create_table(table(database, "made__as_select_0123abcd", KEYS))
+    hive_client.add_partitions([partition(database, "made__as_select_0123abcd", ["1"])])
+    renamed = hive_client.get_table(database, "made__as_select_0123abcd")
+    renamed.tableName = "made"
+    hive_client.alter_table(database, "made__as_select_0123abcd", renamed)
+    for day in ("2", "3"):
+        hive_client.add_partitions([partition(database, "made", [day])])
+    for day in ("1", "2", "3"):
+        hive_client.drop_partition(database, "made", [day], True)
+    assert run(["history", f"{database}.made", "--uri", metastore_server.uri]) == 0
+    lines = [line.split("\t")[1::2] for line in capsys.readouterr().out.splitlines()]
+    added = [["ADD_PARTITION", f"ds={day}"] for day in ("2", "3")]
+    dropped = [["DROP_PARTITION", f"ds={day}"] for day in ("1", "2", "3")]
+    assert lines == [["CREATE_TABLE", "AS SELECT"], *added, *dropped]
+    assert run(["dropped", f"{database}.made", "--uri", metastore_server.uri]) == 0
+    told = [line.split("\t")[3] for line in capsys.readouterr().out.splitlines()]
+    assert told == ["ds=3", "ds=2", "ds=1"]

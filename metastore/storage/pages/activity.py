@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import text
 
-from metastore.storage.queries.drops import OF_PRESENT_DATABASE
+from metastore.storage.queries.drops import FIRST_NAMES, OF_PRESENT_DATABASE
 from metastore.storage.queries.name_changes import NAMED_SINCE
 from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.rule_visibility import HIDES_DROP
@@ -49,6 +49,7 @@ _CHANGES: Final = f"""
                FROM recent JOIN notification_log AS e ON e.event_id = recent.event_id) AS x) AS events,
            (SELECT jsonb_agg(to_jsonb(x)) FROM (
                SELECT gone.id, gone.kind, gone.catalog, gone.database, gone.name AS "table", gone.partitions,
+                      {FIRST_NAMES.format(drop="gone")} AS names,
                       gone.dropped_by AS "user", gone.dropped_from AS address,
                       extract(epoch FROM gone.dropped_at)::float8 AS at,
                       extract(epoch FROM gone.kept_until)::float8 AS kept_until

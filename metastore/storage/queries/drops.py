@@ -11,6 +11,11 @@ from metastore.storage.postgres.listener import CHANNEL
 from metastore.storage.queries.table_keys import owner
 
 _COLUMNS = "id, kind, catalog, database, name, table_id, partitions, dropped_at, kept_until, dropped_by, dropped_from"
+FIRST_NAMES: Final = """ARRAY(
+    SELECT first.name FROM (SELECT name FROM dropped_partitions WHERE drop_id = {drop}.id LIMIT 3) AS first
+    WHERE {drop}.partitions > 0 ORDER BY first.name
+)"""
+"""The names of the first partitions of a drop."""
 _PARTITION_COLUMNS = (
     '"values", keys, location, create_time, last_access_time, parameters, descriptor_id, version, encoded'
 )
@@ -32,7 +37,7 @@ OF_PRESENT_DATABASE: Final = """(
 """The drops in the database that has the name now, and not in an earlier one of that name."""
 _HOME: Final = "(SELECT d.id FROM databases AS d WHERE d.catalog = drops.catalog AND d.name = drops.database)"
 FIND = text(f"""
-    SELECT {_COLUMNS} FROM drops WHERE catalog = :catalog AND kept_until > now()
+    SELECT {_COLUMNS}, {FIRST_NAMES.format(drop="drops")} FROM drops WHERE catalog = :catalog AND kept_until > now()
         AND (cast(:everything AS boolean) OR dropped_by = :user
              OR {OF_PRESENT_DATABASE.format(drop="drops", database=_HOME)})
         AND (cast(:database AS text) IS NULL OR database = :database OR table_id = :table_id)

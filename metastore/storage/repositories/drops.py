@@ -27,6 +27,7 @@ class Drop(NamedTuple):
     """A drop, truncation or overwrite by one call.
 
     `name` is empty for a database. `table_id` is set if the table still exists (partitions, truncated, overwritten).
+    `names`: the first partitions, if the query reads them.
     """
 
     id: int
@@ -40,6 +41,7 @@ class Drop(NamedTuple):
     kept_until: datetime
     dropped_by: str | None
     dropped_from: str | None
+    names: Sequence[str] = ()
 
     @property
     def table(self) -> TableName:

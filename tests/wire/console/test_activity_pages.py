@@ -78,6 +78,10 @@ def test_changes_show_drops_that_can_be_undone(console: Console) -> None:
     drop = next(drop for drop in shown["drops"] if drop["database"] == database)
     assert (drop["kind"], drop["command"]) == ("table", f"metastore undrop {database}.gone --number {drop['id']}")
     assert shown["events"][0]["event"] == "DROP_TABLE"
+    with console.client() as client:
+        client.drop_partition(database, "base", ["2026-01-01", "1"], True)
+    dropped = console.visitor().json("/changes")["drops"][0]
+    assert (dropped["kind"], dropped["names"]) == ("partitions", "dt=2026-01-01/hour=1")
     assert console.visitor().get("/changes?before=x").status == 400
 
 

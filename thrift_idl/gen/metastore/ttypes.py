@@ -823,6 +823,7 @@ class DroppedObject(TBase):
      - address
      - files
      - bytes
+     - partitionNames
 
     """
 
@@ -838,10 +839,11 @@ class DroppedObject(TBase):
         'address',
         'files',
         'bytes',
+        'partitionNames',
     )
 
 
-    def __init__(self, id=None, kind=None, dbName=None, tableName=None, partitions=None, droppedAt=None, keptUntil=None, user=None, address=None, files=None, bytes=None,):
+    def __init__(self, id=None, kind=None, dbName=None, tableName=None, partitions=None, droppedAt=None, keptUntil=None, user=None, address=None, files=None, bytes=None, partitionNames=None,):
         self.id = id
         self.kind = kind
         self.dbName = dbName
@@ -853,6 +855,7 @@ class DroppedObject(TBase):
         self.address = address
         self.files = files
         self.bytes = bytes
+        self.partitionNames = partitionNames
 
 
 class UndropRequest(TBase):
@@ -1403,6 +1406,7 @@ DroppedObject.thrift_spec = (
     (9, TType.STRING, 'address', 'UTF8', None, ),  # 9
     (10, TType.I64, 'files', None, None, ),  # 10
     (11, TType.I64, 'bytes', None, None, ),  # 11
+    (12, TType.LIST, 'partitionNames', (TType.STRING, 'UTF8', False), None, ),  # 12
 )
 all_structs.append(UndropRequest)
 UndropRequest.thrift_spec = (
