@@ -145,6 +145,12 @@ def outside(locations: Iterable[str], ancestor: str) -> list[str]:
     return [location for location in locations if not is_below(location, ancestor)]
 
 
+def inside(locations: Iterable[str], homes: Iterable[str]) -> set[str]:
+    """Returns the locations that are one of `homes`, or below one."""
+    known = set(map(canonical, homes))
+    return {text for text in locations if not known.isdisjoint((canonical(text), *ancestors(canonical(text))))}
+
+
 def is_within(location: str, ancestor: str) -> bool:
     """Returns whether `location` is `ancestor`, or below it."""
     return same(location, ancestor) or is_below(location, ancestor)

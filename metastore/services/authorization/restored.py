@@ -8,6 +8,7 @@ from metastore.domain.privileges import Right
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.locations import granted_locations, is_in
 from metastore.services.files.moves import Move, follower
+from metastore.services.files.planning import check_available
 from metastore.services.rules.denials import denial
 from metastore.services.rules.table_data import owns_data
 from metastore.storage.repositories.drops import Drop
@@ -43,6 +44,22 @@ class RestoredLocations:
     ) -> None:
         """Checks locations that a table gets back."""
         self._check(work, table_id, locations, _trashed(work, drop, moves))
+
+    def check_free(self, work: UnitOfWork, drop: Drop) -> None:
+        """Raises InvalidOperationError if an object uses one of the locations of a dropped database."""
+        lookup = work.locations.owners if self._is_free(work) else work.locations.referred
+        check_available(lookup(work.file_operations.original_locations(drop.id)))
+
+    def own(self, work: UnitOfWork, locations: Sequence[str]) -> str:
+        """Returns the directory of a dropped table, the first of `locations`, if external tables that point into it do
+        not count. Otherwise returns an empty text: users may have registered it since the drop, to see the rows.
+        """
+        return locations[0] if locations and self._is_free(work) else ""
+
+    def _is_free(self, work: UnitOfWork) -> bool:
+        """Returns whether the caller may restore rows where external tables show them."""
+        grants = self._authorization.cached(work) if self._authorization else None
+        return grants is None or grants.is_admin
 
     def _check(self, work: UnitOfWork, table_id: int, locations: Iterable[str], trashed: Collection[str]) -> None:
         grants = self._authorization.cached(work) if self._authorization else None

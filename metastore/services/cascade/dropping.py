@@ -105,7 +105,7 @@ class ChangingService(FileService):
             drop_rows(work, table_id, struct, drop_id)
             work.record(table_events.drop_table(table_text(struct)))
         work.record(*(events.drop_index(index.table, index.name, index.held_in.name) for index in held))
-        return [*operations, *plan_removal(work, self._warehouse, locations, drop_id=drop_id)]
+        return [*operations, *plan_removal(work, self._warehouse, locations, own=locations[:1], drop_id=drop_id)]
 
 
 def drop_rows(work: UnitOfWork, table_id: int, table: Table, drop_id: int | None) -> None:

@@ -143,12 +143,14 @@ class DatabaseService(ChangingService):
         purged: list[str] = []  # locations that are deleted at once
         removed: list[str] = []  # locations that an undrop can restore
         kept: list[str] = []  # locations whose files stay
+        own: list[str] = []  # directories of tables whose files are removed
         purged_ids = _purged_ids(work, tables)
         for table in tables:
             struct = structs[table.ref.id]
             check_unprotected(struct)
             data = data_of(work, table.ref, struct) if delete_data else []
             (purged if table.ref.id in purged_ids else removed).extend(data)
+            own += data[:1]
             kept += [] if data else locations_of_table(work, table)
         hidden = [number for number in structs if number not in purged_ids]
         drop_id = self._retention.begin(work, DATABASE, name.table(""), hidden=hidden)
@@ -163,8 +165,9 @@ class DatabaseService(ChangingService):
         if delete_data:
             removed.append(database.locationUri)
         roots = self._warehouse.roots
-        operations = plan_removal(work, self._warehouse, spared(roots, purged, kept))
-        operations += plan_removal(work, self._warehouse, spared(roots, removed, kept), drop_id=drop_id)
+        kept = list(set(kept) - paths.inside(kept, own))
+        operations = plan_removal(work, self._warehouse, spared(roots, purged, kept), own=own)
+        operations += plan_removal(work, self._warehouse, spared(roots, removed, kept), own=own, drop_id=drop_id)
         work.record(*[table_events.drop_table(table_text(struct)) for struct in structs.values()])
         work.record(events.drop_database(database_text(database)))
         return operations

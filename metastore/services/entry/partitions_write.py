@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from metastore.domain import table_events
 from metastore.domain.column_statistics import NOT_UPDATED
@@ -20,10 +20,10 @@ from metastore.services.files.planning import plan_removal
 from metastore.services.files.retirement import replaced_at_defaults
 from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.existing_files import count_files, find_skewed_directories
-from metastore.services.rules.locations import admit_descriptors
+from metastore.services.rules.locations import admit_descriptors, is_managed
 from metastore.services.rules.lookup import get_table, get_table_ref, missing_table, required
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor
-from metastore.services.rules.table_data import check_unprotected, locations_of_partition, owns_data
+from metastore.services.rules.table_data import check_unprotected, locations_of_partition, owns_data, without_owned
 from metastore.services.rules.tables import is_view
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import PARTITIONS
@@ -173,11 +173,12 @@ class PartitionWriteService(ChangingService):
         partitions, root = dropped.encoded.decode(), root_of(stored)
         table_location = stored.encoded.decode().sd.location
         locations = [text for one in partitions for text in locations_of_partition(one, table_location)]
+        if not is_managed(stored.encoded.decode()):
+            locations = without_owned(work, stored.ref, locations)
         replaced = replaced_at_defaults(work, stored, dropped.names)
-        operations = plan_removal(work, self._warehouse, replaced, table_id=stored.ref.id, root=root)
-        return operations + plan_removal(
-            work, self._warehouse, locations, table_id=stored.ref.id, root=root, drop_id=drop_id
-        )
+        place: dict[str, Any] = {"table_id": stored.ref.id, "root": root, "own": [root]}
+        operations = plan_removal(work, self._warehouse, replaced, **place)
+        return operations + plan_removal(work, self._warehouse, locations, **place, drop_id=drop_id)
 
 
 def _get_table(work: UnitOfWork, table: TableName, *, lock: Literal["share"] | None = None) -> StoredTable:

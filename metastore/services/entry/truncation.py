@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from metastore.domain.column_statistics import ACCURATE, COUNTS
 from metastore.domain.names import TableName
@@ -11,6 +11,7 @@ from metastore.services.cascade.dropping import ChangingService
 from metastore.services.files.changed_objects import ChangedObjects, Owner
 from metastore.services.files.cleaned_directories import OWN_DIRECTORIES
 from metastore.services.files.planning import plan_truncation
+from metastore.services.rules.locations import is_managed
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.table_data import check_unprotected, directories, owns_data
 from metastore.storage.references import StoredTable
@@ -79,7 +80,9 @@ class TruncationService(ChangingService):
         for location in locations:
             self._warehouse.roots.require_below(location)
         resolved = self._warehouse.roots.canonical(locations)  # symbolic links may lead to directories of other objects
-        used = work.locations.others([*locations, *resolved.values()], stored.ref.id, partition_ids)
+        used: Collection[str] = work.locations.owners([*locations, *resolved.values()], stored.ref.id, partition_ids)
+        if not used and not is_managed(stored.encoded.decode()):
+            used = work.locations.in_owners(locations, stored.ref.id)
         if used:
             raise InvalidOperationError(f"Cannot truncate {stored.ref.name}: other objects use {next(iter(used))}")
 

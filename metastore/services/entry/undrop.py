@@ -191,7 +191,7 @@ class UndropService(FileService):
             raise _NameTakenError(
                 f"database {name} exists already: undrop its tables one by one, with --as NAME if a name is in use"
             )
-        check_available(work.locations.referred(work.file_operations.original_locations(drop.id)))
+        self._restored.check_free(work, drop)
         work.drops.restore_database(drop.id)
         missing = NotFoundError(f"catalog {drop.catalog}, of database {name}, no longer exists")
         stored = required(work.databases.find(name), missing)
@@ -231,8 +231,9 @@ class UndropService(FileService):
         if target.new_name:
             self._rename(work, stored, name, moves)
         self._restored.check_tables(work, drop, ids, moves)
-        included = [follow(location, moves) for location in locations] if drop.kind == DATABASE else None
-        operations = plan_restore(work, attempt, drop.id, restore_target(included, moves), table_id)
+        included = [follow(location, moves) for location in locations]
+        target_of = restore_target(included if drop.kind == DATABASE else None, moves)
+        operations = plan_restore(work, attempt, drop.id, target_of, table_id, self._restored.own(work, included))
         if len(ids) == len(hidden) and drop.kind == TABLE:
             work.drops.finish(drop.id)
         return _Restoration(Undropped(TABLE, name, 0), operations, [])
@@ -288,12 +289,11 @@ class UndropService(FileService):
         if is_dependent(table):
             rewrite(work, [live.ref.id])
         work.record(table_events.reload(table_text(table), None, refresh=True))
-        included = None
+        included, root = None, table.sd.location or ""
         if names is not None:
             partitions = work.partitions.select_stored(live.ref, named(names))
-            root = str(table.sd.location)
             included = [text for one in partitions for text in locations_of_partition(one.partition, root)]
-        operations = plan_restore(work, attempt, drop.id, restore_target(included, moves), live.ref.id)
+        operations = plan_restore(work, attempt, drop.id, restore_target(included, moves), live.ref.id, root)
         if names is None or not work.drops.update_remaining(drop.id):
             work.drops.finish(drop.id)
         count = drop.partitions if names is None else len(names)

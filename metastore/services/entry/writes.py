@@ -11,7 +11,7 @@ from metastore.domain.query_ids import names_write
 from metastore.errors import ConflictError, InvalidInputError, InvalidOperationError
 from metastore.services.cascade.dependencies import check_writable
 from metastore.services.files.open_writes import ended, root_of
-from metastore.services.files.own_locations import require_own
+from metastore.services.files.own_locations import require_own, require_removable
 from metastore.services.rules.lookup import get_table, required
 from metastore.services.service import Service
 from metastore.storage.repositories.locations import UNUSED
@@ -110,6 +110,8 @@ def _register(
     if not (requested or others or ends):
         return set()
     require_own(work, table_id, roots, query_id, [*requested, *others, *ends])
+    away = [rename.source for rename in renamed if not names_write(rename.source, query_id)]
+    require_removable(work, table_id, roots, away)
     if requested or renamed:
         work.writes.serialise_claims()
     granted = _granted(work, query_id, requested, roots[0])

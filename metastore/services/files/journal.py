@@ -26,7 +26,7 @@ from metastore.errors import (
 )
 from metastore.services.files.lineage import LineageGuard
 from metastore.services.files.moves import follower
-from metastore.services.files.operations import TRUNCATED, UNDONE, BlockedByFileOperationError, OperationRunner
+from metastore.services.files.operations import OWNED, TRUNCATED, UNDONE, BlockedByFileOperationError, OperationRunner
 from metastore.services.files.ownership import borrowed, without_borrowed
 from metastore.storage.repositories.file_operations import Failure, FileOperation, NewOperation
 from metastore.storage.repositories.locations import UNUSED
@@ -253,6 +253,8 @@ class Journal:
         # The catalog may know a location by the path that a symbolic link leads to.
         resolved = self.warehouse.roots.canonical(locations)
         usage = work.locations.referred([*resolved, *resolved.values()])
+        owned = [one.location for one in removals if one.reason == OWNED]
+        owners = work.locations.owners([*owned, *(resolved[text] for text in owned)])
         kept = [
             one
             for one in claimed
@@ -261,7 +263,8 @@ class Journal:
         for operation in kept:
             log.info("%s is not changed: it belongs to the source of an import", operation.location)
         for operation in removals:
-            uses = [usage.get(text, UNUSED) for text in (operation.location, resolved[operation.location])]
+            counted = owners if operation.reason == OWNED else usage
+            uses = [counted.get(text, UNUSED) for text in (operation.location, resolved[operation.location])]
             used = any(use.itself or (use.below and operation.reason != UNDONE) for use in uses)
             if used or operation.location not in deletable:
                 why = "objects of the catalog use it" if used else "it is not below a root of the server"

@@ -13,6 +13,9 @@ from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 
 DROPPED: Final = "dropped"
+OWNED: Final = "dropped by its owner"
+"""Reason of removing a directory that a dropped table owns: external tables that point at it do not keep it."""
+
 UNDONE: Final = "undone"
 """Reason of removing a directory that was made for a call that failed. It is removed only if it is empty."""
 

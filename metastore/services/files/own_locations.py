@@ -30,6 +30,7 @@ def require_retirable(
     if not wanted:
         return
     require_own(work, table_id, roots, query_id, wanted)
+    require_removable(work, table_id, roots, wanted)
     others = work.writes.open_ids(table_id) - {query_id}
     above = {text: [text, *_within_roots(text, roots)] for text in wanted}
     used = work.locations.written({each for texts in above.values() for each in texts}, query_id)
@@ -43,6 +44,20 @@ def require_retirable(
             or any(used.get(each, UNUSED).itself for each in texts)
         },
     )
+
+
+def require_removable(work: UnitOfWork, table_id: int, roots: Sequence[str], locations: Iterable[str]) -> None:
+    """Raises InvalidInputError for a location whose files a write may not move away, because another table owns them.
+
+    A partition outside of its table's directory may point into that of another table, or contain it.
+    """
+    outside = {text for text in map(paths.canonical, locations) if not any(paths.is_within(text, one) for one in roots)}
+    if not outside:
+        return
+    if owned := {*work.locations.in_owners(outside, table_id), *work.locations.owners(outside, table_id)}:
+        raise InvalidInputError(
+            f"{min(owned)} belongs to another table: a partition that points there does not permit to replace its files"
+        )
 
 
 def check_defaults(work: UnitOfWork, table: StoredTable, locations: Iterable[str | None]) -> None:
@@ -102,7 +117,8 @@ def of_others(work: UnitOfWork, table_id: int | None, roots: Sequence[str], loca
     """Returns the locations in a directory of another object, unless the table has a location in that directory, too.
 
     Only directories below the table's present root count, and those at or below a former root: Hive permits two tables
-    over the same files.
+    over the same files. A directory of a partition, or a hidden one, counts only if another table owns its files: an
+    external table may point at it, as one that signals complete partitions does, but the files stay the table's.
     """
     number = table_id or 0
     uses = work.locations.others(roots, number, None) if locations else {}
@@ -111,12 +127,26 @@ def of_others(work: UnitOfWork, table_id: int | None, roots: Sequence[str], loca
     above = {text: list(_within_roots(text, roots)) for text in locations}
     asked = {each for texts in above.values() for each in texts}
     others, own = work.locations.others(asked, number, None), work.locations.own(asked, number)
+    owners = work.locations.owners(asked, number)
+    foreign_ones = {
+        text
+        for text, use in others.items()
+        if use.itself and (owners.get(text, UNUSED).itself or not _holds_partitions(text, roots[0]))
+    }
     rejected = set()
     for location, texts in above.items():
-        nearest = next((n for n, text in enumerate(texts) if others.get(text, UNUSED).itself), None)
+        nearest = next((n for n, text in enumerate(texts) if text in foreign_ones), None)
         if nearest is not None and not any(own.get(text, UNUSED).itself for text in texts[: nearest + 1]):
             rejected.add(location)
     return rejected
+
+
+def _holds_partitions(location: str, root: str) -> bool:
+    """Returns whether the location is in a directory of the table's partitions or skewed values, or in a hidden one."""
+    if not paths.is_below(location, root):
+        return False
+    first = location[len(root.rstrip("/")) + 1 :].split("/")[0]
+    return "=" in first or first.startswith(("_", "."))
 
 
 def _within_roots(location: str, roots: Sequence[str]) -> Iterator[str]:

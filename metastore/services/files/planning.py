@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from metastore.errors import InvalidOperationError
 from metastore.services.files.change_loop import Attempt, LookNeededError
 from metastore.services.files.moves import Move
-from metastore.services.files.operations import DROPPED, TRUNCATED, BlockedByFileOperationError
+from metastore.services.files.operations import DROPPED, OWNED, TRUNCATED, BlockedByFileOperationError
 from metastore.services.files.ownership import require_own_files, without_borrowed
 from metastore.storage.repositories.file_operations import FileOperation, NewOperation
 from metastore.storage.unit_of_work import UnitOfWork
@@ -33,10 +33,11 @@ def check_unblocked(work: UnitOfWork, locations: Sequence[str]) -> None:
 def plan_moves(
     work: UnitOfWork, attempt: Attempt, moves: Sequence[Move], table_id: int, root: str | None = None
 ) -> list[int]:
-    """Plans moves of a table's directories. Directories below `root` that become empty are removed.
+    """Plans moves of a table's directories. Directories below `root` that become empty are removed. Without `root`, the
+    table itself moves.
 
     Raises InvalidOperationError if another object has a location there, or where one moves to: the table would take the
-    files of that object, or give it its own.
+    files of that object, or give it its own. External tables that point into the table's directory do not count.
     """
     if not moves:
         return []
@@ -44,7 +45,9 @@ def plan_moves(
     attempt.require_free(moves)
     check_unblocked(work, [location for move in moves for location in move])
     canonical = [(paths.canonical(move.source), paths.canonical(move.target)) for move in moves]
-    check_available(work.locations.others([location for move in canonical for location in move], table_id, None))
+    check_available(work.locations.owners([location for move in canonical for location in move], table_id))
+    if root is None:
+        check_available(work.locations.others([target for _, target in canonical], table_id, None))
     new = [NewOperation("move", source, "renamed", target) for source, target in canonical]
     return work.file_operations.schedule(new, table_id, paths.canonical(root) if root else "")
 
@@ -77,6 +80,7 @@ def plan_removal(
     *,
     table_id: int | None = None,
     root: str = "",
+    own: Sequence[str] = (),
     reason: str = DROPPED,
     drop_id: int | None = None,
 ) -> list[int]:
@@ -84,25 +88,34 @@ def plan_removal(
 
     Borrowed directories stay (`ownership`).
 
-    `root`: directories below it that become empty are removed, too. `reason`: if it is UNDONE, only empty directories
+    `root`: directories below it that become empty are removed, too. `own`: directories of the dropped tables:
+    external tables that point into them do not keep their files. `reason`: if it is UNDONE, only empty directories
     are removed. `drop_id`: the files are put into the trash, where an undrop finds them.
     """
     inside = [paths.canonical(text) for text in without_borrowed(work, warehouse.roots.within(locations))]
     # An unfinished truncation must not put its files into the trash after the directory: an undrop would lack them.
     if inside and (truncations := work.file_operations.truncations_at(inside)):
         raise BlockedByFileOperationError(truncations)
-    new = [NewOperation("remove", text, reason) for text in inside]
+    owned = paths.inside(inside, own)
+    new = [NewOperation("remove", text, OWNED if text in owned else reason) for text in inside]
     above = paths.canonical(root) if root else ""
     return work.file_operations.schedule(new, table_id, above, drop_id, absorb_replaced=True)
 
 
 def plan_restore(
-    work: UnitOfWork, attempt: Attempt, drop_id: int, target: Callable[[str], str | None], table_id: int | None = None
+    work: UnitOfWork,
+    attempt: Attempt,
+    drop_id: int,
+    target: Callable[[str], str | None],
+    table_id: int | None = None,
+    own: str = "",
 ) -> list[int]:
     """Plans moves of a drop's files out of the trash.
 
     `target` maps an old location to the one to restore to, or to None if it stays in the trash. `table_id`: the table
-    that all of it belongs to. Raises InvalidOperationError if another object of the catalog uses a location now.
+    that all of it belongs to. `own`: its directory, if external tables that point into it do not count.
+
+    Raises InvalidOperationError if another object of the catalog uses a location now.
     """
     trashed = work.file_operations.lock_trashed(drop_id)
     if unfinished := [operation.id for operation in trashed if operation.origin is None]:
@@ -113,7 +126,9 @@ def plan_restore(
     require_own_files(work, targets, "restored")
     work.file_operations.lock_exclusively()
     if table_id is not None:
-        check_available(work.locations.others(targets, table_id, None))
+        inside = paths.inside(targets, [own] if own else [])
+        check_available(work.locations.owners(inside, table_id))
+        check_available(work.locations.others(set(targets) - inside, table_id, None))
     if work.file_operations.being_made(targets):
         raise LookNeededError
     attempt.require_free([move for one in trashed if one.id in moves for move in _file_moves(one, moves[one.id])])

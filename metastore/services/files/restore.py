@@ -12,6 +12,7 @@ from metastore.errors import InvalidOperationError, NotFoundError
 from metastore.services.files.change_loop import Attempt
 from metastore.services.files.changed_objects import ChangedObjects, Owner
 from metastore.services.files.moves import Move, follower, relocate
+from metastore.services.files.open_writes import root_of
 from metastore.services.files.planning import check_unblocked, plan_restore
 from metastore.services.files.retirement import replaced_locations, retire
 from metastore.services.rules.denials import denial
@@ -71,7 +72,7 @@ def restore_contents(
     operations = []
     if drop.kind == TRUNCATED:
         locations = [text for change in changes for text in locations_of(change.restored)]
-        operations = plan_restore(work, attempt, drop.id, restore_target(locations, moves), live.ref.id)
+        operations = plan_restore(work, attempt, drop.id, restore_target(locations, moves), live.ref.id, root_of(live))
     else:
         _swap_retired(work, warehouse, live, changes)
     if not work.drops.update_remaining(drop.id):

@@ -19,11 +19,19 @@ _AUTO_PURGE = "auto.purge"  # and of a table
 
 
 def data_of(work: UnitOfWork, ref: TableRef, table: Table) -> list[str]:
-    """Returns the directories that are removed with a table; none of an external one without external.table.purge."""
+    """Returns the directories that are removed with a table; none of an external one without external.table.purge, and
+    none in the directory of another table that an external one points at."""
     if not owns_data(table):
         return []
     own = paths.without_version(table.sd.location)
-    return [own, *paths.outside(paths.absolute(work.partitions.locations(ref)), own)]
+    locations = [own, *paths.outside(paths.absolute(work.partitions.locations(ref)), own)]
+    return locations if is_managed(table) else without_owned(work, ref, locations)
+
+
+def without_owned(work: UnitOfWork, ref: TableRef, locations: Sequence[str]) -> list[str]:
+    """Returns the locations that are not in the directory of another table that owns its files."""
+    owned = work.locations.in_owners(locations, ref.id)
+    return [text for text in locations if text not in owned]
 
 
 def owns_data(table: Table) -> bool:

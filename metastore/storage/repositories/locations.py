@@ -70,16 +70,25 @@ _REFERRED = _query(
     ("partitions", _TABLE_EXISTS),
     ("skewed_locations", _TABLE_EXISTS),
 )
-_OTHERS = _query(
-    "referred_by_others",
-    ("databases", ""),
-    ("tables", f" AND r.id <> :table_id{_EXISTS}"),
-    (
-        "partitions",
-        f" AND (r.table_id <> :table_id OR NOT (:whole OR r.id = ANY (cast(:own AS bigint[])))){_TABLE_EXISTS}",
-    ),
-    ("skewed_locations", f" AND r.table_id <> :table_id{_TABLE_EXISTS}"),
-)
+_IS_OWNER = "({0}.type <> 'EXTERNAL_TABLE' OR lower({0}.parameters ->> 'external.table.purge') = 'true')"
+_TABLE_IS_OWNER = f"{_TABLE_EXISTS[:-1]} AND {_IS_OWNER.format('t')})"
+
+
+def _others(name: str, exists: str, table_exists: str) -> Prepared:
+    """Returns the query of uses by others. `exists` and `table_exists`: conditions on a table, and on a row of one."""
+    not_own = "r.table_id <> :table_id OR NOT (:whole OR r.id = ANY (cast(:own AS bigint[])))"
+    return _query(
+        name,
+        ("databases", ""),
+        ("tables", f" AND r.id <> :table_id{exists}"),
+        ("partitions", f" AND ({not_own}){table_exists}"),
+        ("skewed_locations", f" AND r.table_id <> :table_id{table_exists}"),
+    )
+
+
+_OTHERS = _others("referred_by_others", _EXISTS, _TABLE_EXISTS)
+_OWNERS = _others("referred_by_owners", f"{_EXISTS} AND {_IS_OWNER.format('r')}", _TABLE_IS_OWNER)
+_OWNER_TABLES = _query("owner_tables", ("tables", f" AND r.id <> :table_id{_EXISTS} AND {_IS_OWNER.format('r')}"))
 _ELSEWHERE = _query(
     "used_by_other_databases",
     ("tables", " AND r.database_id <> :database_id"),
@@ -128,6 +137,24 @@ class Locations(Repository):
         """Finds uses by anything except this table with all of its partitions (None) or with these."""
         own = number_array_literal(partition_ids or ())
         return self._read(_OTHERS, _spelled(locations), table_id=table_id, whole=partition_ids is None, own=own)
+
+    def owners(
+        self, locations: Iterable[str], table_id: int = 0, partition_ids: Sequence[int] | None = None
+    ) -> Mapping[str, Use]:
+        """Does the same as `others`, but leaves out external tables, except with external.table.purge.
+
+        An external table points at files. If they are in the directory of another table, they belong to that table.
+        """
+        own = number_array_literal(partition_ids or ())
+        return self._read(_OWNERS, _spelled(locations), table_id=table_id, whole=partition_ids is None, own=own)
+
+    def in_owners(self, locations: Iterable[str], table_id: int) -> set[str]:
+        """Returns the locations at or below the location of another table that owns its files (see `owners`)."""
+        above = {text: [text, *paths.ancestors(paths.canonical(text))] for text in locations}
+        uses = self._read(_OWNER_TABLES, _spelled(chain(*above.values())), table_id=table_id) if above else {}
+        return {
+            text for text, some in above.items() if any(uses.get(paths.canonical(each), UNUSED).itself for each in some)
+        }
 
     def used_by_others(
         self, locations: Mapping[str, Sequence[str]], table_id: int, query: Prepared = _OTHERS, **values: Any
