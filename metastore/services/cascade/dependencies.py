@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from metastore.domain import table_events
 from metastore.domain.dependencies import BASES, DEPENDENT, Column, check_values, view_text
 from metastore.domain.names import TableName
+from metastore.domain.spark_schema import inherited_schema, without_schema
 from metastore.errors import InvalidObjectError, InvalidOperationError
 from metastore.services.rules.events import table_text
 from metastore.services.rules.tables import is_view
@@ -18,9 +19,6 @@ from metastore.storage.repositories.dependencies import TableEdge
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Table
-
-# Spark's copy of a view's schema, added by each of its alters. It would be wrong after the next change of columns.
-_SPARKS_SCHEMA = "spark.sql.sources.schema"
 
 
 def is_dependent(table: Table) -> bool:
@@ -74,25 +72,42 @@ def follow_renamed(work: UnitOfWork, stored: StoredTable, table: Table, changed:
 
 
 def rewrite(work: UnitOfWork, ids: Sequence[int], columns: Mapping[int, list[FieldSchema]] | None = None) -> None:
-    """Rewrites the view text of dependent tables from their dependencies. `columns`: new columns, by table id."""
+    """Rewrites the view text of dependent tables from their dependencies. `columns`: new columns, by table id.
+
+    With new columns, also rewrites Spark's copy of the schema, which Spark adds to a view by each of its alters.
+    """
     if not ids:
         return
     work.dependencies.lock(ids)
     sources = work.dependencies.sources(ids)
     written: dict[int, Table] = {}
+    bases_of = _bases_of(work, ids) if columns is not None else {}
     for stored in work.tables.find_ids(ids):
         table = stored.encoded.decode()
         before = table_text(table)
         if columns is not None:
             table.sd.cols = columns[stored.ref.id]
+            bases = [written.get(base.ref.id) or base.encoded.decode() for base in bases_of[stored.ref.id]]
+            table.parameters = without_schema(table.parameters) | schema_of(table, bases)
         text = view_text(columns_of(table.sd.cols), columns_of(table.partitionKeys), sources[stored.ref.id])
-        bases = ",".join(f"{source.database}.{source.table}" for source in sources[stored.ref.id])
-        kept = {key: value for key, value in table.parameters.items() if not key.startswith(_SPARKS_SCHEMA)}
+        names = ",".join(f"{source.database}.{source.table}" for source in sources[stored.ref.id])
         table.viewOriginalText = table.viewExpandedText = text
-        table.parameters = kept | {DEPENDENT: "true", BASES: bases}
+        table.parameters |= {DEPENDENT: "true", BASES: names}
         written[stored.ref.id] = table
         work.record(table_events.alter_table(before, table_text(table)))
     work.tables.update_views(written)
+
+
+def schema_of(dependent: Table, bases: Sequence[Table]) -> dict[str, str]:
+    """Returns the parameters by which Spark spells a dependent table's columns as its bases do."""
+    columns = [(column.name, column.type) for column in (*dependent.sd.cols, *dependent.partitionKeys)]
+    return inherited_schema(columns, [base.parameters for base in bases])
+
+
+def _bases_of(work: UnitOfWork, ids: Sequence[int]) -> dict[int, list[StoredTable]]:
+    edges = work.dependencies.upwards(list(ids))
+    bases = {base.ref.id: base for base in work.tables.find_ids(sorted({edge.base_id for edge in edges}))}
+    return {id_: [bases[edge.base_id] for edge in edges if edge.dependent_id == id_] for id_ in ids}
 
 
 def check_alter(work: UnitOfWork, stored: StoredTable, old: Table, new: Table, *, propagate: bool) -> None:

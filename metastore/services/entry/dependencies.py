@@ -18,7 +18,7 @@ from metastore.domain.dependencies import (
 from metastore.domain.keys import sort_key
 from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidOperationError
-from metastore.services.cascade.dependencies import columns_of, is_dependent, rewrite
+from metastore.services.cascade.dependencies import columns_of, is_dependent, rewrite, schema_of
 from metastore.services.cascade.freshness import edges_below
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.lookup import get_home, get_table
@@ -157,7 +157,7 @@ def _dependent(
         str(name), [(key.name, key.type) for key in keys], str(base.ref.name), columns_of(struct.partitionKeys)
     )
     comments = {key.name: key.comment for key in struct.partitionKeys} | {k.name: k.comment for k in keys if k.comment}
-    return Table(
+    dependent = Table(
         dbName=name.parent.name,
         tableName=name.name,
         tableType=VIEW,
@@ -168,6 +168,8 @@ def _dependent(
             cols=struct.sd.cols, inputFormat=_FORMATS[0], outputFormat=_FORMATS[1], serdeInfo=SerDeInfo(), numBuckets=-1
         ),
     )
+    dependent.parameters = schema_of(dependent, [struct]) | dependent.parameters
+    return dependent
 
 
 def _with_base(stored: StoredPartition, base: str) -> Partition:
