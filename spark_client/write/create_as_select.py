@@ -6,8 +6,8 @@ The rows are inserted into a temporary table, which the metastore then renames i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -73,11 +73,26 @@ def _created(
     if exists and (result := _overwritten(context, definition, data, options)):
         return result
     new = temporary_table(context, definition, replaces=exists)
+    with _errors_for_user(new):
+        return _filled(context, new, data, batch, if_not_exists=if_not_exists, replaces=exists, options=options)
+
+
+def _filled(
+    context: Context,
+    new: TemporaryTable,
+    data: DataFrame,
+    batch: MicroBatch | None,
+    *,
+    if_not_exists: bool,
+    replaces: bool,
+    options: Mapping[str, Any],
+) -> WriteResult | None:
+    """Creates the temporary table, inserts the rows and gives the table its name. Drops it after an error."""
     new.create()
     try:
         result = insert_into(context, f"{new.database}.{new.temporary_name}", data, batch=batch, **options)
         before = context.metastore.get_table(new.database, new.temporary_name).location or ""
-        if exists:
+        if replaces:
             new.replace()
         else:
             new.rename()
@@ -88,10 +103,6 @@ def _created(
             context.metastore.drop_table(new.database, new.temporary_name)
         if if_not_exists and isinstance(error, TableExistsError):
             return None
-        if isinstance(error, SparkClientError):
-            raise type(error)(_text_for_user(error, new)) from error
-        if isinstance(error, PySparkException) and new.temporary_name in str(error):
-            raise InvalidInsertError(_text_for_user(error, new)) from error
         raise
     refresh(context.spark, new.database, new.name)
     return _moved(result, before, context.metastore.get_table(new.database, new.name).location or "")
@@ -123,11 +134,29 @@ def _overwritten(
     return None
 
 
+@contextmanager
+def _errors_for_user(table: TemporaryTable) -> Iterator[None]:
+    """Replaces the temporary name in errors by the table's."""
+    try:
+        yield
+    except SparkClientError as error:
+        raise type(error)(_text_for_user(error, table)) from error
+    except PySparkException as error:
+        if _of_temporary(table).search(str(error)):
+            raise InvalidInsertError(_text_for_user(error, table)) from error
+        raise
+
+
 def _text_for_user(error: Exception, table: TemporaryTable) -> str:
     """Returns the message with the name in the statement instead of the temporary one, and the fix of a cast."""
-    text = first_line(error).replace(table.temporary_name, table.name)
+    text = _of_temporary(table).sub(lambda _: table.name, first_line(error))
     cast = _UNSAFE_CAST.search(text)
     return f"{text} Write CAST({cast[1]} AS {cast[2]}) in the SELECT." if cast else text
+
+
+def _of_temporary(table: TemporaryTable) -> re.Pattern[str]:
+    """Returns the pattern of the temporary name in messages: Spark and the metastore write it in lower case."""
+    return re.compile(re.escape(table.temporary_name), re.IGNORECASE)
 
 
 def _moved(result: WriteResult, source: str, target: str) -> WriteResult:
