@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pyspark.errors import QueryExecutionException
+from pyspark.errors import AnalysisException, QueryExecutionException
 from pyspark.sql import SparkSession
 
 from metastore.client import MetastoreClient
@@ -228,8 +228,8 @@ def test_two_rows_of_the_source_must_not_change_one(spark: SparkSession, table_n
 def test_a_value_that_does_not_fit_changes_nothing(spark: SparkSession, table_name: str) -> None:
     make(spark, table_name, KINDS[0])
     before = rows(spark, table_name)
-    with pytest.raises(QueryExecutionException, match=r"changed nothing: .*CAST_INVALID_INPUT"):
-        spark.sql(f"UPDATE {table_name} SET id = x WHERE ds = 1")
+    with pytest.raises(QueryExecutionException, match=r"changed nothing: .*CAST_OVERFLOW_IN_TABLE_INSERT"):
+        spark.sql(f"UPDATE {table_name} SET id = id + 3000000000 WHERE ds = 1")
     assert rows(spark, table_name) == before
 
 
@@ -239,10 +239,10 @@ def test_unsupported_changes_are_rejected(spark: SparkSession, table_name: str) 
     with pytest.raises(QueryExecutionException, match=r"_view is a view: "):
         spark.sql(f"DELETE FROM {table_name}_view")
     spark.sql(f"INSERT INTO {table_name} VALUES (1, named_struct('a', 1, 'b', 2), NULL)")
-    with pytest.raises(QueryExecutionException, match="assign to the whole column"):
+    with pytest.raises(AnalysisException, match="only supported for StructType"):
         spark.sql(f"UPDATE {table_name} SET l.a = NULL")
     for again in ("s.a = 5, s.a = 6", "s = NULL, s.a = 6", "s.a = 6, s = NULL", "id = 1, id = 2"):
-        with pytest.raises(QueryExecutionException, match="more than once"):
+        with pytest.raises(AnalysisException, match=r"(Multiple|Conflicting) assignments for '(s|s.a|id)'"):
             spark.sql(f"UPDATE {table_name} SET {again}")
     assert rows(spark, table_name) == [(1, (1, 2), None)]
 

@@ -1,65 +1,102 @@
 package spark_client.core;
 
-import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 
+import org.apache.spark.sql.catalyst.analysis.ResolveRowLevelCommandAssignments$;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Cast$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.GetStructField;
-import org.apache.spark.sql.catalyst.expressions.Literal$;
+import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
-import org.apache.spark.sql.types.StructField;
-import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Function1;
 import scala.Option;
+import scala.collection.immutable.Map$;
+import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.AbstractPartialFunction;
 
 /**
- * The values that a clause assigns to columns, or to fields of a struct column, whose other fields keep their values.
+ * The values that a statement assigns to columns, resolved by the rules that Spark applies to tables whose rows it can
+ * change: fields of structs by name, and casts of the store assignment policy.
+ *
+ * Spark applies these rules to a DataSourceV2Relation only. For other tables it casts each value to the type of its
+ * column, and so assigns fields of structs by position. So its casts are removed, and its rules see the table as such a
+ * relation.
  */
 final class AssignedValues {
-  private final Map<String, Expression> values = new LinkedHashMap<>();
-  private final Set<String> whole = new HashSet<>();
-  private final Set<String> assigned = new HashSet<>();
+  private AssignedValues() {}
 
-  List<String> columns() {
-    return new ArrayList<>(values.keySet());
+  /** The statement without Spark's casts. It may be resolved where the statement is not, as some casts do not exist. */
+  static LogicalPlan withoutCasts(LogicalPlan statement) {
+    boolean assigns = statement instanceof UpdateTable || statement instanceof MergeIntoTable;
+    return assigns ? (LogicalPlan) statement.transformExpressions(new WithoutCasts()) : statement;
   }
 
-  List<Expression> values() {
-    return new ArrayList<>(values.values());
+  /** An UPDATE or MERGE INTO whose values have the types of their columns. Each clause assigns to every column. */
+  static LogicalPlan aligned(LogicalPlan statement, LogicalPlan target, CatalogTable table) {
+    LogicalPlan given = withTarget(statement, relation(target, table));
+    return withTarget((LogicalPlan) ResolveRowLevelCommandAssignments$.MODULE$.apply(given), target);
   }
 
-  /** `changes`: the clause changes an existing row, which supplies the other fields of a struct. */
-  void add(Assignment assignment, boolean changes) {
-    Expression key = assignment.key();
-    List<Integer> path = new ArrayList<>();
-    while (changes && key instanceof GetStructField) {
-      path.add(0, ((GetStructField) key).ordinal());
-      key = ((GetStructField) key).child();
-    }
-    if (!(key instanceof Attribute)) {
-      RowChanges.reject("cannot assign to " + assignment.key().sql() + ": assign to the whole column instead");
-    }
-    String column = ((Attribute) key).name();
-    boolean duplicate = !assigned.add(column + path) || (path.isEmpty() ? values.containsKey(column) : whole.contains(column));
-    if (duplicate) RowChanges.reject(assignment.key().sql() + " is assigned more than once");
-    if (path.isEmpty()) whole.add(column);
-    values.put(column, with((Expression) values.getOrDefault(column, key), path, assignment.value()));
+  /** A query with the table's columns: the rows of INSERT … REPLACE WHERE. */
+  static LogicalPlan rows(
+      LogicalPlan query, boolean byName, LogicalPlan target, CatalogTable table, SparkSession session) {
+    Object append = SparkVersions.newInstance(
+        AppendData.class, relation(target, table), query, Map$.MODULE$.empty(), byName);
+    Rule rule = session.sessionState().analyzer().ResolveOutputRelation();
+    return ((AppendData) rule.apply((LogicalPlan) append)).query();
   }
 
-  private static Expression with(Expression column, List<Integer> path, Expression value) {
-    if (path.isEmpty()) return value;
-    StructField[] fields = ((StructType) column.dataType()).fields();
-    List<Expression> parts = new ArrayList<>();
-    for (int i = 0; i < fields.length; i++) {
-      Expression field = new GetStructField(column, i, Option.empty());
-      parts.add(Literal$.MODULE$.apply(fields[i].name()));
-      parts.add(i == (Integer) path.get(0) ? with(field, path.subList(1, path.size()), value) : field);
+  /** The columns to which a clause assigns, or to whose fields, in lower case. */
+  static Set columns(Seq assignments) {
+    Set<String> names = new HashSet<>();
+    for (Assignment assignment : Scala.list(assignments)) {
+      for (Attribute column : Scala.list(assignment.key().references())) names.add(column.name().toLowerCase());
     }
-    return new CreateNamedStruct(Scala.seq(parts));
+    return names;
+  }
+
+  private static LogicalPlan withTarget(LogicalPlan statement, LogicalPlan target) {
+    List<Object> children = Scala.list(statement.children());
+    children.set(0, target);
+    return (LogicalPlan) statement.withNewChildren(Scala.seq(children));
+  }
+
+  private static LogicalPlan relation(LogicalPlan target, CatalogTable table) {
+    return (LogicalPlan) SparkVersions.newInstance(
+        DataSourceV2Relation.class, new RowLevelTable(table), target.output(), Option.empty(), Option.empty(),
+        CaseInsensitiveStringMap.empty());
+  }
+
+  private static final class WithoutCasts extends AbstractPartialFunction {
+    public boolean isDefinedAt(Object node) {
+      return node instanceof Assignment;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      if (!isDefinedAt(node)) return otherwise.apply(node);
+      Assignment assignment = (Assignment) node;
+      // The checks of CHAR and VARCHAR, which Spark puts around the cast, are added again.
+      Option cast = assignment.value().find(new OfAssignment());
+      return cast.isEmpty() ? assignment : new Assignment(assignment.key(), ((Cast) cast.get()).child());
+    }
+  }
+
+  /** Finds the cast of a value to the type of its column. Casts in the text of the statement have no such tag. */
+  private static final class OfAssignment extends AbstractFunction1 {
+    public Object apply(Object node) {
+      return node instanceof Cast && ((Expression) node).getTagValue(Cast$.MODULE$.BY_TABLE_INSERTION()).isDefined();
+    }
   }
 }

@@ -104,7 +104,7 @@ public final class ResolveHiveTables extends Rule {
             new PythonCommand(python, "create", table.identifier(), request, plan, queries), "CREATE TABLE AS SELECT");
       }
       if (RowChanges.table(plan) != null) {
-        RowChanges changes = RowChanges.of(plan);
+        RowChanges changes = RowChanges.of(plan, table, session);
         return command(
             new PythonCommand(
                 python, "change", table.identifier(), changes.request(), changes.objects(), changes.queries()),

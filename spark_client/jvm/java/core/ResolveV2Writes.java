@@ -9,17 +9,12 @@ import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.ParameterizedQuery;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
-import org.apache.spark.sql.catalyst.analysis.UnresolvedSubqueryColumnAliases;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.CreateTableAsSelect;
-import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
 import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
-import org.apache.spark.sql.catalyst.plans.logical.InsertStarAction;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.ReplaceTableAsSelect;
@@ -72,7 +67,7 @@ public final class ResolveV2Writes extends Rule {
     if (plan instanceof AppendData) return insert(target, write, false);
     if (plan instanceof OverwritePartitionsDynamic) return insert(dynamic(target), write, true);
     if (!(plan instanceof OverwriteByExpression)) return plan;
-    return replaceWhere(target, table, write.query(), write.isByName(), ((OverwriteByExpression) plan).deleteExpr());
+    return ReplaceWhere.of(target, write.query(), write.isByName(), ((OverwriteByExpression) plan).deleteExpr());
   }
 
   /**
@@ -144,27 +139,7 @@ public final class ResolveV2Writes extends Rule {
     }
     boolean plain = (Object) insert.table() instanceof UnresolvedRelation && insert.userSpecifiedCols().isEmpty();
     if (condition == null || !plain || table == null) return insert;
-    UnresolvedRelation target = (UnresolvedRelation) (Object) insert.table();
-    return replaceWhere(target, table, insert.query(), insert.byName(), condition);
-  }
-
-  /**
-   * A MERGE that never matches: it deletes the table's rows for which the condition is true, and inserts the query's
-   * rows.
-   */
-  private static LogicalPlan replaceWhere(
-      UnresolvedRelation target, CatalogTable table, LogicalPlan source, boolean byName, Expression condition) {
-    LogicalPlan query = source;
-    if (!byName) {
-      List<String> names = new ArrayList<>();
-      for (String name : table.schema().fieldNames()) names.add(name);
-      query = new UnresolvedSubqueryColumnAliases(Scala.seq(names), query);
-    }
-    Expression never = new Literal(false, DataTypes.BooleanType);
-    DeleteAction delete = new DeleteAction(Option.apply(condition));
-    return (LogicalPlan) SparkVersions.newInstance(
-        MergeIntoTable.class, target, query, never, Scala.seq(), Scala.seq(new InsertStarAction(Option.empty())),
-        Scala.seq(delete));
+    return ReplaceWhere.of(insert.table(), insert.query(), insert.byName(), condition);
   }
 
   /** CREATE TABLE AS SELECT with a property that says whether the table may or must exist. */

@@ -4,11 +4,13 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.NamedRelation;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.plans.JoinType;
@@ -21,11 +23,13 @@ import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.JoinHint$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.plans.logical.View;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.QueryExecutionException;
 import org.apache.spark.sql.execution.datasources.ApplyCharTypePadding$;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -50,7 +54,7 @@ final class RowChanges {
   /** The table whose rows a statement changes, or null. Rejects views and tables that this library does not write. */
   static CatalogTable table(Object plan) {
     LogicalPlan target = target(plan);
-    if (target == null || !((LogicalPlan) plan).resolved()) return null;
+    if (target == null || !AssignedValues.withoutCasts((LogicalPlan) plan).resolved()) return null;
     while (target instanceof SubqueryAlias) target = ((SubqueryAlias) target).child();
     if (target instanceof View && !target.exists(new OfAnotherLibrary())) reject((View) target);
     if (target instanceof HiveTableRelation) reject(((HiveTableRelation) target).tableMeta());
@@ -94,34 +98,41 @@ final class RowChanges {
     return plan instanceof DeleteFromTable ? "DELETE" : plan instanceof UpdateTable ? "UPDATE" : "MERGE";
   }
 
-  /**
-   * Splits a statement into the parts that Python needs.
-   *
-   * Spark pads CHAR(n) values when a plan is read, which changes their columns. So the whole statement is padded first.
-   */
-  static RowChanges of(Object statement) {
-    Object plan = ApplyCharTypePadding$.MODULE$.apply((LogicalPlan) statement);
+  /** Splits a statement into the parts that Python needs. */
+  static RowChanges of(Object statement, CatalogTable table, SparkSession session) {
+    LogicalPlan given = AssignedValues.withoutCasts((LogicalPlan) statement);
+    if (given instanceof MergeIntoTable) checkSchemaEvolution((MergeIntoTable) given);
+    LogicalPlan aligned = ReplaceWhere.is(given)
+        ? ReplaceWhere.withInsert((MergeIntoTable) given, table, session)
+        : given instanceof DeleteFromTable ? given : AssignedValues.aligned(given, target(given), table);
+    // Spark pads CHAR(n) values when a plan is read, which changes their columns. So the whole statement is padded.
+    Object plan = ApplyCharTypePadding$.MODULE$.apply(aligned);
     RowChanges changes = new RowChanges(target(plan));
     if (plan instanceof DeleteFromTable) {
-      changes.add("matched", Option.apply(((DeleteFromTable) plan).condition()), null);
+      changes.add("matched", Option.apply(((DeleteFromTable) plan).condition()), null, null);
     } else if (plan instanceof UpdateTable) {
-      changes.add("matched", ((UpdateTable) plan).condition(), ((UpdateTable) plan).assignments());
+      UpdateTable update = (UpdateTable) plan;
+      changes.add("matched", update.condition(), ((UpdateTable) given).assignments(), update.assignments());
     } else {
+      MergeIntoTable asked = (MergeIntoTable) (ReplaceWhere.is(given) ? aligned : given);
       MergeIntoTable merge = (MergeIntoTable) plan;
-      for (int i = 0; i < merge.productArity(); i++) {
-        // WITH SCHEMA EVOLUTION is the only boolean of the node, since Spark 4.0.
-        if (Boolean.TRUE.equals(merge.productElement(i))) {
-          reject("MERGE WITH SCHEMA EVOLUTION is not supported: add columns with ALTER TABLE … ADD COLUMNS");
-        }
-      }
       changes.source = merge.sourceTable();
       changes.condition = merge.mergeCondition();
       if (Literal$.MODULE$.FalseLiteral().equals(changes.condition)) changes.condition = null;
-      changes.add("matched", merge.matchedActions());
-      changes.add("not_matched", merge.notMatchedActions());
-      changes.add("not_matched_by_source", merge.notMatchedBySourceActions());
+      changes.add("matched", asked.matchedActions(), merge.matchedActions());
+      changes.add("not_matched", asked.notMatchedActions(), merge.notMatchedActions());
+      changes.add("not_matched_by_source", asked.notMatchedBySourceActions(), merge.notMatchedBySourceActions());
     }
     return changes;
+  }
+
+  private static void checkSchemaEvolution(MergeIntoTable merge) {
+    for (int i = 0; i < merge.productArity(); i++) {
+      // WITH SCHEMA EVOLUTION is the only boolean of the node, since Spark 4.0.
+      if (Boolean.TRUE.equals(merge.productElement(i))) {
+        reject("MERGE WITH SCHEMA EVOLUTION is not supported: add columns with ALTER TABLE … ADD COLUMNS");
+      }
+    }
   }
 
   /** The {clauses}: when each one acts, whether it deletes, and the columns that it assigns. */
@@ -170,30 +181,37 @@ final class RowChanges {
     return JoinType$.MODULE$.apply(keepsTarget ? keepsSource ? "full" : "left" : keepsSource ? "right" : "inner");
   }
 
-  private void add(String when, Seq actions) {
-    for (Object action : Scala.list(actions)) {
-      if (action instanceof DeleteAction) {
-        add(when, ((DeleteAction) action).condition(), null);
-      } else if (action instanceof UpdateAction) {
-        add(when, ((UpdateAction) action).condition(), ((UpdateAction) action).assignments());
-      } else {
-        add(when, ((InsertAction) action).condition(), ((InsertAction) action).assignments());
-      }
+  /** `given`: the actions before Spark's rules assign to every column. */
+  private void add(String when, Seq given, Seq actions) {
+    List asked = Scala.list(given), resolved = Scala.list(actions);
+    for (int i = 0; i < resolved.size(); i++) {
+      MergeAction action = (MergeAction) resolved.get(i);
+      add(when, action.condition(), assignments(asked.get(i)), assignments(action));
     }
   }
 
-  private void add(String when, Option clauseCondition, Seq assignments) {
-    AssignedValues assigned = new AssignedValues();
-    if (assignments != null) {
-      for (Assignment assignment : Scala.list(assignments)) assigned.add(assignment, !when.equals("not_matched"));
-    }
+  private static Seq assignments(Object action) {
+    if (action instanceof DeleteAction) return null;
+    return action instanceof UpdateAction ? ((UpdateAction) action).assignments() : ((InsertAction) action).assignments();
+  }
+
+  private void add(String when, Option clauseCondition, Seq given, Seq assignments) {
     List<Expression> values = new ArrayList<>();
     values.add(clauseCondition.isDefined() ? (Expression) clauseCondition.get() : null);
-    values.addAll(assigned.values());
+    List<String> columns = new ArrayList<>();
+    if (assignments != null) {
+      Set names = AssignedValues.columns(given);
+      for (Assignment assignment : Scala.list(assignments)) {
+        String column = ((Attribute) assignment.key()).name();
+        if (!names.contains(column.toLowerCase())) continue;
+        columns.add(column);
+        values.add(assignment.value());
+      }
+    }
     Map<String, Object> clause = new HashMap<>();
     clause.put("when", when);
     clause.put("deletes", assignments == null);
-    clause.put("columns", assigned.columns());
+    clause.put("columns", columns);
     clauses.add(clause);
     expressions.add(values);
   }
