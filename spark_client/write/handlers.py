@@ -30,10 +30,11 @@ from spark_client.jvm.requests import (
 from spark_client.jvm.versions import column_of
 from spark_client.table.hive_settings import parse_dynamic_partitions
 from spark_client.table.partition_spec import check_count, resolve_partition
+from spark_client.write.change import Change, Clause
 from spark_client.write.create_as_select import create_as_select
 from spark_client.write.insert import Insert, insert_all
 from spark_client.write.rights import check_create, check_write
-from spark_client.write.row_changes import Change, Clause, change_rows
+from spark_client.write.row_changes import change_rows
 from spark_client.write.rows import is_normal, normalise_static
 from spark_client.write.truncate import truncate
 from spark_client.write.writable import check_no_file_sink

@@ -6,8 +6,7 @@ publishing, the statement fails with a conflict, as an INSERT OVERWRITE does. Ne
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -18,16 +17,19 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client.structs import Column as TableColumn
 from metastore.client.structs import Table
+from metastore.domain.expression import Expression
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, PublishConflictError, first_line
 from spark_client.jvm.columns import assigned
 from spark_client.jvm.files import Files
 from spark_client.jvm.plans import column_attributes
 from spark_client.jvm.sql_text import quote
+from spark_client.scan.pruning import partitions_read
 from spark_client.table.column_defaults import column_defaults, generated_columns
 from spark_client.table.settings import is_in_place
 from spark_client.write.auto_skew import is_auto
 from spark_client.write.bucket_hash import bucket_number
+from spark_client.write.change import IS_MATCHED, MATCHED, NOT_MATCHED, Change, Clause, first, is_true
 from spark_client.write.insert import Insert, failures_as_one_line, insert_all
 from spark_client.write.micro_batch import MicroBatch, statement_of_batch
 from spark_client.write.partition_rows import (
@@ -45,40 +47,9 @@ from spark_client.write.snapshot import PartNumbers, Snapshot, Values, has_table
 from spark_client.write.unchanged_parts import is_copyable, with_reliable_buckets
 from spark_client.write.writable import writable_table
 
-MATCHED, NOT_MATCHED, BY_SOURCE = "matched", "not_matched", "not_matched_by_source"
-# Helper columns: the index of the clause that acts on a row; the number of a row of the table; not null if a row of the
-# source matches; the rank of a match among those of the same row.
-_ACTION, _ROW, _MATCHED, _RANK = "__action", "__row", "__matched", "__rank"
-
-
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """A clause of MERGE, or the whole of an UPDATE or DELETE. It acts on rows on which no earlier clause acts.
-
-    `when` is MATCHED, NOT_MATCHED or BY_SOURCE. `values` are the assigned columns by name; None deletes the row.
-    """
-
-    when: str
-    condition: Column | None
-    values: Mapping[str, Column] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A statement that changes rows.
-
-    `target` has the rows of the table. `on` is the condition under which a row of `source` matches; None: never.
-    """
-
-    table: str
-    target: DataFrame
-    clauses: Sequence[Clause]
-    source: DataFrame | None = None
-    on: Column | None = None
-
-    def clauses_for(self, *whens: str) -> list[Clause]:
-        """Returns the clauses of these kinds, in the order of the kinds."""
-        return [clause for when in whens for clause in self.clauses if clause.when == when]
+# Helper columns: the index of the clause that acts on a row; the number of a row of the table; the rank of a match
+# among those of the same row.
+_ACTION, _ROW, _RANK = "__action", "__row", "__rank"
 
 
 def change_rows(context: Context, change: Change) -> list[WriteResult]:
@@ -96,8 +67,9 @@ def change_rows(context: Context, change: Change) -> list[WriteResult]:
 
 def _change_rows(context: Context, change: Change, batch: MicroBatch | None) -> list[WriteResult]:
     table = writable_table(context, change.table)
-    with_skew = bool(change.clauses_for(NOT_MATCHED)) or _moves(table, change) or _has_parts(table)
-    seen = take_snapshot(context.metastore, table, {}, with_skew=with_skew)
+    stays = not change.clauses_for(NOT_MATCHED) and not change.moves(table)
+    among = _partitions(change, table) if stays else None
+    seen = take_snapshot(context.metastore, table, {}, with_skew=not stays or _has_parts(table), among=among)
     if batch and batch.completed_partitions(context.metastore, table, {}):
         return []
     check_names(context.spark, table, seen)
@@ -112,6 +84,14 @@ def _change_rows(context: Context, change: Change, batch: MicroBatch | None) -> 
             change.source.unpersist()
 
 
+def _partitions(change: Change, table: Table) -> Expression | None:
+    """Returns a predicate on the partitions that have rows on which a clause acts. None: all may have some."""
+    if not table.partition_columns:
+        return None
+    chars = [column.name for column in table.partition_columns if column.type.startswith("char")]
+    return partitions_read(change.acting_rows(change.target), change.target, chars)
+
+
 def _has_parts(table: Table) -> bool:
     """Returns whether partitions have parts that can be replaced separately: skew directories, or buckets."""
     return table.skew.is_list_bucketed or bool(table.buckets.count)
@@ -121,13 +101,6 @@ def _depends_on_time_zone(table: Table) -> bool:
     """Returns whether the part of a row depends on the time zone of the session, so that sessions may disagree."""
     types = {column.name.lower(): column.type.lower() for column in table.columns}
     return any("timestamp" in types.get(name.lower(), "") for name in (*table.buckets.columns, *table.skew.columns))
-
-
-def _moves(table: Table, change: Change) -> bool:
-    """Returns whether a clause assigns to partition columns."""
-    keys = {column.name.lower() for column in table.partition_columns}
-    assigned_to = (name.lower() for clause in change.clauses_for(MATCHED, BY_SOURCE) for name in clause.values or ())
-    return any(name in keys for name in assigned_to)
 
 
 class _RowChanges:
@@ -144,23 +117,16 @@ class _RowChanges:
         self._targets = [*table.columns, *table.partition_columns]
         own = column_attributes(change.target)
         self._own = {column.name: own[column.name.lower()] for column in self._targets}
-        # The clauses that act on rows of the table. _ACTION is the index of one of them.
-        self._acting = change.clauses_for(
-            *([MATCHED] if change.source is None or change.on is not None else []), BY_SOURCE
-        )
-        self._joins = change.source is not None and change.on is not None
         self._generated = generated_columns(table)
 
     def inserts(self) -> list[Insert]:
         """Returns an overwrite of the changed partitions, and an append of new rows in all others."""
         new, inserts = self._new(), list[Insert]()
         touched, parts = self._touched_parts(new)
-        moves = _moves(self._table, self._change)
+        moves = self._change.moves(self._table)
         columns = partition_columns(self._table)
         if touched:
-            own = [self._own[column.name] for column in self._table.partition_columns]
-            target = self._change.target.filter(in_partitions(self._table, own, touched))
-            acted = self._acted(target)
+            acted = self._acted(self._within(touched))
             if parts:  # after _acted, which gives columns the table's names in the table's case
                 acted = acted.filter(in_directories(columns, self._number(acted), parts))
             rewritten = self._result(acted)
@@ -175,6 +141,11 @@ class _RowChanges:
         if new is not None and not (touched and not columns):
             inserts.append(self._insert(new))
         return inserts
+
+    def _within(self, partitions: Collection[Values]) -> DataFrame:
+        """Returns the rows of these partitions before the statement."""
+        own = [self._own[column.name] for column in self._table.partition_columns]
+        return self._change.target.filter(in_partitions(self._table, own, partitions))
 
     def _insert(
         self, rows: DataFrame, replaces: Collection[Values] | None = None, parts: PartNumbers | None = None
@@ -200,10 +171,10 @@ class _RowChanges:
 
         A part changes if one of its rows changes, is deleted or moves there. Without a join, one query finds both.
         """
-        if not self._acting or self._joins or not self._may_replace_parts():
+        if not self._change.acting or self._change.joins or not self._may_replace_parts():
             touched = self._touched()
             separable = self._with_separate_parts(touched)
-            within = touched if _moves(self._table, self._change) else separable  # rows may move from any of them
+            within = touched if self._change.moves(self._table) else separable  # rows may move from any of them
             return touched, self._parts(separable, self._changed_parts(within, new) if separable else ())
         changed = self._changed_parts(None, new)
         touched = self._known({tuple(values) for *values, _, is_old in changed if is_old})
@@ -214,10 +185,10 @@ class _RowChanges:
 
         `is_old` tells whether the row is one before the statement. `within` limits the result to these partitions.
         """
-        table, target, columns = self._table, self._change.target, partition_columns(self._table)
-        if within is not None:
-            own = [self._own[column.name] for column in table.partition_columns]
-            target = target.filter(in_partitions(table, own, within))
+        table, columns = self._table, partition_columns(self._table)
+        target = self._change.target if within is None else self._within(within)
+        if not self._change.joins:
+            target = self._change.acting_rows(target)
         changing = self._acted(target).filter(F.col(_ACTION).isNotNull())
         after = self._result(changing)
         after = after if new is None else after.unionAll(new)
@@ -261,16 +232,14 @@ class _RowChanges:
 
     def _touched(self) -> set[Values]:
         """Returns the partitions with rows on which a clause acts."""
-        if not self._acting:
+        if not self._change.acting:
             return set()
-        how = "left" if self._change.clauses_for(BY_SOURCE) else "inner"
-        joined = self._joined(self._change.target, how).withColumn(_ACTION, self._action())
-        helpers = (_ACTION, _ROW, _MATCHED) if self._joins else (_ACTION,)
+        acted = self._change.acting_rows(self._change.target)
         own = [column.alias(name) for name, column in self._own.items()]
-        acted = joined.select(*own, *helpers).filter(F.col(_ACTION).isNotNull())
-        if self._joins:
-            self._check_once(acted)
-        return self._known(partitions_of(self._table, acted))
+        touched = self._known(partitions_of(self._table, acted.select(*own)))
+        if self._change.joins and touched:
+            self._check_once(touched)
+        return touched
 
     def _known(self, touched: set[Values]) -> set[Values]:
         """Returns the partitions. Raises PublishConflictError if one was created after the statement began."""
@@ -281,53 +250,39 @@ class _RowChanges:
             )
         return touched
 
-    def _check_once(self, acted: DataFrame) -> None:
+    def _check_once(self, touched: Collection[Values]) -> None:
         """Raises InvalidInsertError if several rows of the source match one row (SQL's cardinality violation).
+
+        Only rows of `touched` partitions are read.
 
         A MERGE whose only clause deletes matched rows is unambiguous and allowed.
         """
         clauses = self._change.clauses_for(MATCHED)
         if not clauses or (len(clauses) == 1 and clauses[0].values is None and clauses[0].condition is None):
             return
-        twice = acted.filter(F.col(_MATCHED).isNotNull()).groupBy(_ROW).count().filter(F.col("count") > 1)
+        matched = self._change.acting_rows(_numbered(self._within(touched))).filter(F.col(IS_MATCHED).isNotNull())
+        twice = matched.groupBy(_ROW).count().filter(F.col("count") > 1)
         if not twice.isEmpty():
             raise InvalidInsertError(
                 f"MERGE INTO {self._table.full_name}: several rows of the source would change the same row; "
                 "remove duplicate keys from the source"
             )
 
-    def _joined(self, target: DataFrame, how: str) -> DataFrame:
-        """Returns the rows of the table joined with the source. A row that several rows match is repeated."""
-        source, on = self._change.source, self._change.on
-        if source is None or on is None:
-            return target
-        numbered = target.withColumn(_ROW, F.monotonically_increasing_id())
-        return numbered.join(source.withColumn(_MATCHED, F.lit(1)), on, how)
-
-    def _action(self) -> Column:
-        """Returns the number of the first clause that acts on a row, or null if none does."""
-        cases = []
-        for number, clause in enumerate(self._acting):
-            condition = _is_true(clause.condition)
-            if self._joins:
-                is_match = F.col(_MATCHED).isNotNull() if clause.when == MATCHED else F.col(_MATCHED).isNull()
-                condition = is_match & condition
-            cases.append((condition, number))
-        return _first(cases)
-
     def _acted(self, target: DataFrame) -> DataFrame:
         """Returns all rows of the target with `_ACTION`, and a column for each value that a clause assigns."""
-        acted = self._joined(target, "left").withColumn(_ACTION, self._action())
+        change = self._change
+        acted = change.joined(_numbered(target) if change.joins else target, "left")
+        acted = acted.withColumn(_ACTION, change.action())
         own = [column.alias(name) for name, column in self._own.items()]
         # Null unless the clause acts, so that nothing is computed for other rows. The values have the names of their
         # columns until they are cast, because errors of the cast name them.
         values = {
             f"__{number}_{name.lower()}": (self._target(name), F.when(F.col(_ACTION) == number, value))
-            for number, clause in enumerate(self._acting)
+            for number, clause in enumerate(self._change.acting)
             for name, value in (clause.values or {}).items()
         }
         new = [value.alias(column.name) for column, value in values.values()]
-        if not self._joins:
+        if not self._change.joins:
             rows = acted.select(*own, _ACTION, *new)
         else:
             # Several matches of one row become one row: a match on which a clause acts, if there is one.
@@ -343,14 +298,14 @@ class _RowChanges:
 
     def _result(self, acted: DataFrame) -> DataFrame:
         """Returns the rows after the statement, without deleted ones."""
-        deleting = [number for number, clause in enumerate(self._acting) if clause.values is None]
+        deleting = [number for number, clause in enumerate(self._change.acting) if clause.values is None]
         left = acted.filter(F.col(_ACTION).isNull() | ~F.col(_ACTION).isin(deleting)) if deleting else acted
         return with_generated(self._table, left.select(*(self._value(name).alias(name) for name in self._own)))
 
     def _value(self, name: str) -> Column:
         """Returns a column after the statement. Generated columns are null, so that they are computed again."""
         column = F.expr("null") if name.lower() in self._generated else F.col(quote(name))
-        for number, clause in enumerate(self._acting):
+        for number, clause in enumerate(self._change.acting):
             if name.lower() in {value.lower() for value in clause.values or ()}:
                 new = F.col(quote(f"__{number}_{name.lower()}"))
                 column = F.when(F.col(_ACTION) == number, new).otherwise(column)
@@ -361,9 +316,9 @@ class _RowChanges:
         source, on, clauses = self._change.source, self._change.on, self._change.clauses_for(NOT_MATCHED)
         if source is None or not clauses:
             return None
-        cases = [(_is_true(clause.condition), number) for number, clause in enumerate(clauses)]
+        cases = [(is_true(clause.condition), number) for number, clause in enumerate(clauses)]
         unmatched = source if on is None else source.join(self._change.target, on, "left_anti")
-        inserted = unmatched.withColumn(_ACTION, _first(cases))
+        inserted = unmatched.withColumn(_ACTION, first(cases))
         return reduce(DataFrame.unionAll, (self._inserted(inserted, *row) for row in enumerate(clauses)))
 
     def _inserted(self, unmatched: DataFrame, number: int, clause: Clause) -> DataFrame:
@@ -387,13 +342,5 @@ class _RowChanges:
             raise InvalidInsertError(first_line(error)) from error
 
 
-def _is_true(condition: Column | None) -> Column:
-    return F.expr("true") if condition is None else F.coalesce(condition, F.expr("false"))
-
-
-def _first(cases: Sequence[tuple[Column, int]]) -> Column:
-    """Returns the number of the first condition that is true, or null if none is."""
-    result = F.lit(None).cast("int")
-    for condition, number in reversed(cases):
-        result = F.when(condition, F.lit(number)).otherwise(result)
-    return result
+def _numbered(target: DataFrame) -> DataFrame:
+    return target.withColumn(_ROW, F.monotonically_increasing_id())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import takewhile
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import (
@@ -21,9 +22,10 @@ from metastore.client.structs import (
     VisibleWrites,
 )
 from metastore.domain.buckets import Buckets
+from metastore.domain.expression import Expression
 from metastore.domain.skew_directories import existing_directories
 from spark_client.jvm.files import Files
-from spark_client.scan.predicate import partition_predicate
+from spark_client.scan.predicate import conjunction, partition_predicate
 from spark_client.table.datasource_tables import partition_with_spark_schema
 from spark_client.table.paths import name_of
 from spark_client.table.skew_layout import FLAT, LAYOUT
@@ -75,8 +77,11 @@ def take_snapshot(
     *,
     with_skew: bool,
     with_parameters: bool = True,
+    among: Expression | None = None,
 ) -> Snapshot:
     """Reads the partitions that the static values select.
+
+    `among`: a predicate on partition columns. Partitions for which it is false may be missing.
 
     `with_skew`: reads the skew, buckets and columns of each partition too. Otherwise each has the table's.
     `with_parameters`: reads the parameters too. Partitions without skew and buckets have none otherwise, which saves a
@@ -85,7 +90,8 @@ def take_snapshot(
     Versions are read first, so a partition that changes between the two calls causes a conflict at publishing.
     """
     keys = [column.name for column in table.partition_columns]
-    predicate = partition_predicate({key: static[key] for key in keys if key in static})
+    given = partition_predicate({key: static[key] for key in keys if key in static})
+    predicate = conjunction(each for each in (given, among) if each is not None)
     plan = metastore.plan_scan(table.database, table.name, predicate)
     table_state = PartitionState(
         "", None, table.skew, table.storage, table.parameters, table.buckets, table.columns, plan.writes
@@ -99,12 +105,17 @@ def take_snapshot(
         return states
     partitions: Iterable[Partition]
     if with_parameters or not all(storage.skewed is False and storage.buckets <= 0 for storage in plan.storages):
-        prefix = tuple(static[key] for key in keys if key in static)
-        partitions = metastore.get_partitions(table.database, table.name, prefix)
+        partitions = metastore.get_partitions(table.database, table.name, _common_prefix(states))
     else:
         partitions = (_plain(table, partition, plan.storages[partition.storage or 0]) for partition in plan.partitions)
     own = {partition.values: partition_with_spark_schema(table, partition) for partition in partitions}
     return {values: _own(own[values], existing) for values, existing in states.items() if values in own}
+
+
+def _common_prefix(partitions: Collection[Values]) -> Values:
+    """Returns the first values that all partitions have in common."""
+    pairs = zip(min(partitions), max(partitions), strict=True)
+    return tuple(value for value, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _plain(table: Table, partition: ScanPartition, scanned: ScanStorage) -> Partition:

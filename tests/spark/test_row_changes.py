@@ -14,8 +14,9 @@ from metastore.client import MetastoreClient
 from spark_client.context import Context
 from spark_client.errors import PublishConflictError
 from spark_client.jvm.plans import column_attributes
+from spark_client.write.change import Change, Clause
 from spark_client.write.insert import insert_into
-from spark_client.write.row_changes import Change, Clause, change_rows
+from spark_client.write.row_changes import change_rows
 from tests.spark.since import since
 from tests.spark.tables import files_below, layout
 
@@ -29,8 +30,7 @@ def rows(spark: SparkSession, table: str) -> list[tuple[Any, ...]]:
 
 def make(spark: SparkSession, name: str, kind: str) -> None:
     keys = "x STRING DEFAULT 'd'" if kind.startswith("STORED") else "x STRING DEFAULT 'd', ds INT"
-    partitioned = "PARTITIONED BY (ds INT)" if kind.startswith("STORED") else "PARTITIONED BY (ds)"
-    parts = (partitioned, kind) if kind.startswith("STORED") else (kind, partitioned)
+    parts = ("PARTITIONED BY (ds INT)", kind) if kind.startswith("STORED") else (kind, "PARTITIONED BY (ds)")
     spark.sql(f"CREATE TABLE {name} (Id INT, {keys}) {' '.join(parts)}")
     spark.sql(f"INSERT INTO {name} VALUES (1, 'a', 1), (2, 'b', 1), (3, NULL, 2), (4, 'd', 3)")
 

@@ -188,16 +188,22 @@ public final class HiveTableIndex implements FileIndex {
     return measured;
   }
 
+  /** Catalyst's JSON of each filter, for Python. Null if it cannot be written. */
+  public List texts(Seq filters) {
+    List<String> texts = new ArrayList<>();
+    for (Expression filter : Scala.list(filters)) texts.add(json(filter));
+    return texts;
+  }
+
   /** Asks Python for the plan of a scan: its directories, and the writes that were published at that moment. */
   private JsonNode plan(Seq partitionFilters, Seq dataFilters) {
     List filters = Scala.list(partitionFilters);
-    List<String> texts = new ArrayList<>();
     List<List> columns = new ArrayList<>();
     for (Expression filter : filters) {
-      texts.add(json(filter));
       columns.add(filter.exists(new PartitionFilters.Dynamic()) ? new ArrayList<>() : names(filter.references()));
     }
-    for (Expression filter : Scala.list(dataFilters)) texts.add(json(filter));
+    List texts = texts(partitionFilters);
+    texts.addAll(texts(dataFilters));
     Map<String, Object> request = new HashMap<>();
     request.put("filters", texts);
     request.put("columns", columns);
