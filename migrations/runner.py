@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -100,7 +101,7 @@ def _prepare(database_url: str) -> None:
     and the revision itself completes what they leave.
     """
     for statement in _changed(database_url, _preparation):
-        while _changed(database_url, lambda connection, statement=statement: _rows_changed(connection, statement)):
+        while _changed(database_url, partial(_rows_changed, statement)):
             pass
 
 
@@ -110,7 +111,7 @@ def _preparation(connection: Connection) -> tuple[str, ...]:
     return getattr(_scripts().get_revision(following[0]).module, "PREPARE", ()) if following else ()
 
 
-def _rows_changed(connection: Connection, statement: str) -> bool:
+def _rows_changed(statement: str, connection: Connection) -> bool:
     return connection.execute(text(statement)).rowcount > 0
 
 
