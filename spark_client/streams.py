@@ -150,7 +150,8 @@ def _append_to(context: Context, writer: DataStreamWriter, table: Table, declare
     name, columns = table.full_name, writer._df.columns  # noqa: SLF001 - PySpark has no public API for it
 
     def append(rows: DataFrame, _: int) -> None:
-        insert_all(Context(rows.sparkSession, context.metastore), [Insert(name, rows, columns=columns)])
+        insert = Insert(name, rows, columns=columns, fields_by_name=True)
+        insert_all(Context(rows.sparkSession, context.metastore), [insert])
         refresh(rows.sparkSession, table.database, table.name)
 
     return without_partitioning(writer).foreachBatch(append).start()

@@ -25,11 +25,14 @@ def file_schema(spark: SparkSession, columns: Sequence[Column]) -> StructType:
     return StructType.fromJson(json.loads(_file_schema(spark, columns).json()))
 
 
-def assigned(spark: SparkSession, table: str, rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
+def assigned(
+    spark: SparkSession, table: str, rows: DataFrame, columns: Sequence[Column], *, by_name: bool = False
+) -> DataFrame:
     """Returns the rows cast to the columns by position, as Spark's TableOutputResolver does.
 
-    It applies `spark.sql.storeAssignmentPolicy` and checks the lengths of char and varchar. Rows that Spark has already
-    cast when it resolved the statement are returned unchanged. Raises PySparkException if the rows do not fit.
+    `by_name`: columns and fields of structs are assigned by name instead. It applies `spark.sql.storeAssignmentPolicy`
+    and checks the lengths of char and varchar. Rows that Spark has already cast when it resolved the statement are
+    returned unchanged. Raises PySparkException if the rows do not fit.
     """
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
     if _is_like(rows.schema, columns):
@@ -38,7 +41,7 @@ def assigned(spark: SparkSession, table: str, rows: DataFrame, columns: Sequence
     if _has_types(rows.schema, StructType.fromJson(json.loads(declared.json()))):
         return rows
     resolver = java_class(java, "org.apache.spark.sql.catalyst.analysis.TableOutputResolver")
-    by_name, fill_defaults = False, getattr(resolver, "resolveOutputColumns$default$6")()
+    fill_defaults = getattr(resolver, "resolveOutputColumns$default$6")()
     expected = java_class(java, "org.apache.spark.sql.catalyst.types.DataTypeUtils").toAttributes(declared)
     conf = spark._jsparkSession.sessionState().conf()  # noqa: SLF001 - as above
     resolved = resolver.resolveOutputColumns(table, expected, plan, by_name, conf, fill_defaults)

@@ -52,6 +52,7 @@ class Insert:
         overwrite: Replaces the partitions that receive rows, and the one that the clause names in full.
         if_not_exists: Writes nothing if the partition of the clause exists.
         columns: The column list of the statement. Other columns get their DEFAULT or NULL.
+        fields_by_name: Fields of structs are assigned by name. Otherwise by position, as in Spark's INSERT.
         whole: An overwrite also empties the partitions of the clause that receive no rows.
         replaces: An overwrite replaces exactly these partitions. Rows must belong to them.
         replaced_parts: For partitions in `replaces`: the skew directories or buckets to replace. Others are kept.
@@ -66,6 +67,7 @@ class Insert:
     overwrite: bool = False
     if_not_exists: bool = False
     columns: Sequence[str] | None = None
+    fields_by_name: bool = False
     whole: bool = False
     replaces: Collection[Values] | None = None
     replaced_parts: PartNumbers = field(default_factory=dict)
@@ -123,7 +125,8 @@ class _PendingInsert:
         )
         self.table, self.overwrites = table.full_name, insert.overwrite
         # 2. Cast the rows. Nothing runs yet.
-        self._rows = table_rows(context.spark, table, insert.data, self._spec, insert.columns)
+        by_name = insert.fields_by_name
+        self._rows = table_rows(context.spark, table, insert.data, self._spec, insert.columns, by_name=by_name)
         # 3. Read the partitions, before the streaming markers (see MicroBatch.completed_partitions).
         self._snapshot = (
             take_snapshot(

@@ -83,8 +83,13 @@ def table_rows(
     data: DataFrame,
     spec: PartitionSpec,
     columns: Sequence[str] | None,
+    *,
+    by_name: bool,
 ) -> DataFrame:
-    """Returns the rows with the table's data and partition columns. Raises InvalidInsertError if they do not fit."""
+    """Returns the rows with the table's data and partition columns. Raises InvalidInsertError if they do not fit.
+
+    `by_name`: fields of structs are assigned by name.
+    """
     dynamic = [column for column in table.partition_columns if column.name in spec.dynamic]
     targets = [*table.columns, *dynamic]
     names = [column.name for column in targets]
@@ -92,7 +97,7 @@ def table_rows(
     positions = place_columns(table.full_name, folded, spec.static, columns, len(data.columns))
     in_order = positions == list(range(len(names)))
     arranged = data if in_order else _arranged(table, data, names, positions)
-    typed = with_generated(table, _store_assignment(spark, table.full_name, arranged, targets))
+    typed = with_generated(table, _store_assignment(spark, table.full_name, arranged, targets, by_name=by_name))
     replaced = _partition_columns(table, spec.static)
     if not replaced:
         return typed
@@ -178,8 +183,10 @@ def _checked_text(table: Table, name: str) -> SparkColumn:
     return F.when(too_long, F.raise_error(message)).otherwise(value)
 
 
-def _store_assignment(spark: SparkSession, table: str, rows: DataFrame, targets: Sequence[Column]) -> DataFrame:
+def _store_assignment(
+    spark: SparkSession, table: str, rows: DataFrame, targets: Sequence[Column], *, by_name: bool
+) -> DataFrame:
     try:
-        return assigned(spark, table, rows, targets)
+        return assigned(spark, table, rows, targets, by_name=by_name)
     except PySparkException as error:
         raise InvalidInsertError(first_line(error)) from error

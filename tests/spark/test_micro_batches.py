@@ -191,21 +191,23 @@ def test_one_of_two_runs_of_a_query_writes_a_batch(spark: SparkSession, table_na
 
 @pytest.mark.parametrize("kind", ["PARTITIONED BY (p INT) STORED AS ORC", "USING parquet PARTITIONED BY (p)"])
 def test_a_stream_writes_to_a_table(spark: SparkSession, table_name: str, tmp_path: Path, kind: str) -> None:
-    """Existing rows stay, columns go by name, and each batch is written once."""
-    spark.sql(f"CREATE TABLE {table_name} (a INT, b STRING DEFAULT 'd'{', p INT' if 'USING' in kind else ''}) {kind}")
-    spark.sql(f"INSERT INTO {table_name} VALUES (0, 'there', 0)")
+    """Existing rows stay, columns and fields go by name, and each batch is written once."""
+    fields, key = "STRUCT<x: STRING, y: STRING>", ", p INT" if "USING" in kind else ""
+    spark.sql(f"CREATE TABLE {table_name} (a INT, b STRING DEFAULT 'd', s {fields}{key}) {kind}")
+    spark.sql(f"INSERT INTO {table_name} VALUES (0, 'there', NULL, 0)")
     source, checkpoint = str(tmp_path / "source"), tmp_path / "checkpoint"
 
     def run(value: int) -> list[Any]:
-        spark.createDataFrame([(value % 2, value)], "p INT, a INT").write.mode("append").parquet(source)
-        stream = spark.readStream.schema("p INT, a INT").parquet(source).writeStream.trigger(availableNow=True)
+        schema = "p INT, s STRUCT<y: STRING, x: STRING>, a INT"
+        spark.createDataFrame([(value % 2, ("y", "x"), value)], schema).write.mode("append").parquet(source)
+        stream = spark.readStream.schema(schema).parquet(source).writeStream.trigger(availableNow=True)
         stream.option("checkpointLocation", str(checkpoint)).toTable(table_name).awaitTermination()
         return sorted(tuple(row) for row in spark.table(table_name).collect())
 
-    assert run(1) == [(0, "there", 0), (1, "d", 1)]
+    assert run(1) == [(0, "there", None, 0), (1, "d", ("x", "y"), 1)]
     (checkpoint / "commits" / "0").unlink()  # as if it had been killed after its rows were written
     (checkpoint / "commits" / ".0.crc").unlink(missing_ok=True)
-    assert run(2) == [(0, "there", 0), (1, "d", 1), (2, "d", 0)]
+    assert run(2) == [(0, "there", None, 0), (1, "d", ("x", "y"), 1), (2, "d", ("x", "y"), 0)]
 
 
 @pytest.mark.parametrize("kind", [{}, {"format": "orc", "partitionBy": "P"}])
