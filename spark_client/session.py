@@ -6,7 +6,6 @@ Reads and INSERTs are hooked into Spark's analyzer, and this library's statement
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -109,8 +108,6 @@ def session(
     spark_conf = SparkConf().setAll(list(settings.items())).setAppName(app_name)
     if master is not None:
         spark_conf.setMaster(master)
-    if (spark_conf.get("spark.master") or "local").startswith("local"):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # without it, UDFs run in the first python3 of the PATH
     context = sessions.start_context(spark_conf)
     tokens.add(context, metastore.credentials.token)
     options = sessions.without_secrets(_options(settings, context.defaultParallelism))

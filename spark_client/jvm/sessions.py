@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -23,6 +24,8 @@ RESTRICTED: Final = "spark.metastore.restricted"
 """The setting of a driver of one of several users. RestrictedDriver.java reads it."""
 # The settings of file systems that hold credentials, such as fs.s3a.secret.key and fs.azure.account.key.….
 _SECRET = re.compile(r"spark\.hadoop\..*(secret|password|token|key|credential)", re.IGNORECASE)
+
+_PYTHON: Final = "PYSPARK_PYTHON"  # the variable that names the Python of functions
 
 # Hive's sessions replace variables in the settings of clients. Only clients' settings can enable it.
 _SUBSTITUTION: Final = "hive.variable.substitute"
@@ -49,9 +52,13 @@ def start_context(conf: SparkConf) -> SparkContext:
     if versions.CALLS_IMPORT_PANDAS and any(type(one).__name__.startswith("Numpy") for one in INPUT_CONVERTER):
         _forked.clear()
         Thread(target=_import_pandas, name="import", daemon=True).start()
+    chosen = _choose_python(conf.get("spark.master"))
     with versions.java_is_checked():
         SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 - starts Java without a SparkContext
     gateway: Any = SparkContext._gateway  # noqa: SLF001
+    if chosen:
+        # Java knows the master of spark-submit and of spark-defaults.conf. Its system properties have these settings.
+        _confirm_python(conf.get("spark.master") or _system_property(gateway, "spark.master"))
     versions.check_java(_java_version(gateway.jvm))
     if conf.get(RESTRICTED) == "true":
         _load_known_formats_only(gateway)
@@ -65,6 +72,32 @@ def start_context(conf: SparkConf) -> SparkContext:
         return context
     except Py4JJavaError as error:  # Spark has logged its stack trace
         raise SessionError(f"Spark does not start: {first_line(error.java_exception)}") from None
+
+
+def _choose_python(master: str | None) -> bool:
+    """Makes Python functions run in the Python of this process, unless the environment names one or the master is a
+    cluster. Returns whether it did. Otherwise they run in the first python3 of the PATH.
+    """
+    if _PYTHON in os.environ or not _is_local(master):
+        return False
+    # Before Java starts, because Spark Connect's server reads the environment of Java.
+    os.environ[_PYTHON] = sys.executable
+    return True
+
+
+def _confirm_python(master: str | None) -> None:
+    """Undoes `_choose_python` if the master is a cluster, whose machines need not have the path of this Python."""
+    if not _is_local(master):
+        os.environ.pop(_PYTHON, None)
+
+
+def _is_local(master: str | None) -> bool:
+    return (master or "local").startswith("local")
+
+
+def _system_property(gateway: Any, name: str) -> str | None:
+    value = java_class(gateway.jvm, "java.lang.System").getProperty(name)
+    return None if value is None else str(value)
 
 
 def _import_pandas() -> None:
