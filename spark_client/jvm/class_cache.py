@@ -89,9 +89,13 @@ def copy_from(home: Path) -> None:
 def _directory() -> Path:
     """Returns the cache directory, and creates it if needed.
 
-    Raises PermissionError if other users may write to it: its content is executed.
+    Raises PermissionError if other users may write to it: its content is executed. Raises FileNotFoundError if the user
+    has no home directory.
     """
-    directory = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / _NAME
+    try:
+        directory = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / _NAME
+    except RuntimeError as error:  # no HOME, and a user id without an entry, as in containers
+        raise FileNotFoundError(str(error)) from None
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = directory.stat()
     if status.st_uid != os.geteuid() or status.st_mode & _WRITABLE_BY_OTHERS:

@@ -58,3 +58,12 @@ def test_nothing_is_cached_without_a_directory(cache: Path) -> None:
 def test_a_digest_knows_where_a_text_ends() -> None:
     assert class_cache.digest(["ab", "c"]) == class_cache.digest(["ab", "c"])
     assert len({class_cache.digest(parts) for parts in (["ab", "c"], ["a", "bc"], ["abc"], ["c", "ab"])}) == 4
+
+
+def test_nothing_is_cached_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without HOME, the home of a user id that has no entry is unknown."""
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    assert class_cache.find("core-1") is None
+    class_cache.keep("core-1", CLASSES)
