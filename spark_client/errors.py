@@ -75,6 +75,20 @@ class UnsupportedSparkError(SessionError):
     """This version of Spark or Java does not support the operation."""
 
 
-def first_line(error: Exception) -> str:
-    """Returns the first line of the message of a foreign error. Spark's parser errors begin with an empty line."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+def first_line(error: object) -> str:
+    """Returns the first line of the message of a foreign error. Spark's parser errors begin with an empty line.
+
+    If the message has the traceback of a Python function, it returns the error that the function raised.
+    """
+    text = str(error).strip() or type(error).__name__
+    return _raised(text) or text.splitlines()[0]
+
+
+def _raised(text: str) -> str | None:
+    """Returns the line below the frames of the last traceback in a text, or None if it has no traceback.
+
+    In a chain of errors, the last one is the one that the function raised.
+    """
+    _, found, rest = text.rpartition("Traceback (most recent call last):")
+    lines = (line for line in rest.splitlines() if line and not line[0].isspace())
+    return next(lines, None) if found else None

@@ -300,4 +300,4 @@ def _root_cause(error: Exception) -> str:
     cause: Any = error.java_exception
     while cause.getCause() is not None:
         cause = cause.getCause()
-    return str(cause.toString()).splitlines()[0]
+    return first_line(cause.toString())

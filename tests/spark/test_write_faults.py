@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pyspark.errors import QueryExecutionException
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import Table
@@ -136,3 +137,15 @@ def test_a_staged_file_that_is_lost(context: Context, table: Table, monkeypatch:
             write(context, table)
     assert ids(context, table) == [1, 2]
     assert len(context.metastore.plan_scan("default", table.name).writes.open) == 1
+
+
+@pytest.mark.parametrize(
+    "statement", ["INSERT INTO {0} SELECT broken(id), 1, 1 FROM {0}", "UPDATE {0} SET x = broken(id)"]
+)
+def test_the_error_of_a_python_function_is_told(context: Context, table: Table, statement: str) -> None:
+    def broken(number: int) -> int:
+        raise ValueError(f"number {number} is odd")
+
+    context.spark.udf.register("broken", broken, "bigint")
+    with pytest.raises(QueryExecutionException, match=r"changed nothing: ValueError: number \d is odd"):
+        context.spark.sql(statement.format(table.full_name))
