@@ -7,10 +7,11 @@ publishing, the statement fails with a conflict, as an INSERT OVERWRITE does. Ne
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
@@ -23,6 +24,7 @@ from spark_client.errors import InvalidInsertError, PublishConflictError, first_
 from spark_client.jvm.columns import assigned
 from spark_client.jvm.files import Files
 from spark_client.jvm.plans import column_attributes
+from spark_client.jvm.repeatable import computed_once, is_repeatable
 from spark_client.jvm.sql_text import quote
 from spark_client.scan.pruning import partitions_read
 from spark_client.table.column_defaults import column_defaults, generated_columns
@@ -73,15 +75,12 @@ def _change_rows(context: Context, change: Change, batch: MicroBatch | None) -> 
     if batch and batch.completed_partitions(context.metastore, table, {}):
         return []
     check_names(context.spark, table, seen)
-    if change.source is not None:
-        change.source.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
+    with ExitStack() as stored:
         with failures_as_one_line(f"the change of {table.full_name}"):
-            inserts = _RowChanges(context, table, change, seen, batch).inserts()
+            if change.source is not None:
+                change = replace(change, source=stored.enter_context(computed_once(change.source)))
+            inserts = _RowChanges(context, table, change, seen, batch, stored).inserts()
         return insert_all(context, inserts)
-    finally:
-        if change.source is not None:
-            change.source.unpersist()
 
 
 def _partitions(change: Change, table: Table) -> Expression | None:
@@ -111,13 +110,20 @@ class _RowChanges:
     """
 
     def __init__(
-        self, context: Context, table: Table, change: Change, seen: Snapshot, batch: MicroBatch | None
+        self,
+        context: Context,
+        table: Table,
+        change: Change,
+        seen: Snapshot,
+        batch: MicroBatch | None,
+        stored: ExitStack,
     ) -> None:
+        """`stored` deletes the rows that are computed once."""
         self._context, self._table, self._change, self._seen, self._batch = context, table, change, seen, batch
         self._targets = [*table.columns, *table.partition_columns]
         own = column_attributes(change.target)
         self._own = {column.name: own[column.name.lower()] for column in self._targets}
-        self._generated = generated_columns(table)
+        self._generated, self._stored = generated_columns(table), stored
 
     def inserts(self) -> list[Insert]:
         """Returns an overwrite of the changed partitions, and an append of new rows in all others."""
@@ -129,6 +135,8 @@ class _RowChanges:
             acted = self._acted(self._within(touched))
             if parts:  # after _acted, which gives columns the table's names in the table's case
                 acted = acted.filter(in_directories(columns, self._number(acted), parts))
+            if moves and not self._is_repeatable():  # otherwise a row may go to both INSERTs, or to none
+                acted = self._stored.enter_context(computed_once(acted))
             rewritten = self._result(acted)
             every = rewritten if new is None else rewritten.unionAll(new)
             if moves or new is not None:
@@ -319,7 +327,23 @@ class _RowChanges:
         cases = [(is_true(clause.condition), number) for number, clause in enumerate(clauses)]
         unmatched = source if on is None else source.join(self._change.target, on, "left_anti")
         inserted = unmatched.withColumn(_ACTION, first(cases))
-        return reduce(DataFrame.unionAll, (self._inserted(inserted, *row) for row in enumerate(clauses)))
+        if len(clauses) > 1 and not is_repeatable(inserted):
+            inserted = self._stored.enter_context(computed_once(inserted))
+        new = reduce(DataFrame.unionAll, (self._inserted(inserted, *row) for row in enumerate(clauses)))
+        # Without a clause for existing rows, one INSERT reads these rows.
+        if not self._change.acting or is_repeatable(new):
+            return new
+        return self._stored.enter_context(computed_once(new))
+
+    def _is_repeatable(self) -> bool:
+        """Returns whether the clauses for rows of the table give a row the same values each time."""
+        rows, source = self._change.target, self._change.source
+        if source is not None and self._change.on is not None:
+            rows = rows.join(source, self._change.on, "left")
+        columns = [
+            column for clause in self._change.acting for column in (clause.condition, *(clause.values or {}).values())
+        ]
+        return is_repeatable(rows.select(*(column for column in columns if column is not None)))
 
     def _inserted(self, unmatched: DataFrame, number: int, clause: Clause) -> DataFrame:
         defaults = column_defaults(self._table)
