@@ -33,6 +33,7 @@ from spark_client.statements.run import (
     doris_catalogs,
     external_tables,
     new_tables,
+    partition_renames,
     skewed_tables,
     surveys,
     table_properties,
@@ -80,6 +81,9 @@ STATEMENT_KINDS = (
     StatementKind(read_table_properties.parse, check=table_properties.check),
     StatementKind(
         read_dependent_tables.parse, dependent_tables.columns, dependent_tables.execute, check=dependent_tables.check
+    ),
+    StatementKind(
+        read_dependent_tables.parse, partition_renames.columns, partition_renames.execute, check=partition_renames.check
     ),
     StatementKind(read_descriptions.parse, descriptions.columns, descriptions.execute),
     StatementKind(read_columns.parse, columns.columns, columns.execute, check=columns.check),

@@ -1,0 +1,95 @@
+"""Names with capital letters: partition columns, whose directories Spark renames itself, and columns of dependents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from metastore.client import MetastoreClient
+from spark_client import Session
+from spark_client.errors import NoSuchPartitionError, PartitionExistsError
+from tests.spark.test_dependent_tables import database
+
+__all__ = ["database"]
+
+TABLES = {
+    "hive": "(x INT) PARTITIONED BY (Tab STRING) STORED AS PARQUET",
+    "spark": "(x INT, Tab STRING) USING parquet PARTITIONED BY (Tab)",
+    "text": "(x INT) PARTITIONED BY (Tab STRING) STORED AS TEXTFILE",
+}
+CHANGES = {
+    "nothing": (),
+    "overwrite": ("INSERT OVERWRITE t PARTITION (Tab='a') VALUES (1)",),
+    "merge": (
+        "MERGE INTO t USING (SELECT 1 AS x) AS s ON t.x = s.x AND t.Tab = 'a' WHEN MATCHED THEN UPDATE SET x = 1",
+    ),
+}
+
+
+@pytest.fixture
+def case_sensitive(spark: SparkSession, database: str) -> Iterator[SparkSession]:
+    session = spark.newSession()
+    session.conf.set("spark.sql.caseSensitive", "true")
+    session.sql(f"USE {database}")
+    yield session
+    session.sql("USE default")
+
+
+def rows(spark: SparkSession, query: str) -> list[tuple[object, ...]]:
+    return sorted(tuple(row) for row in spark.sql(query).collect())
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("kind", TABLES)
+def test_partitions_are_renamed_dropped_and_added(spark: Session, database: str, kind: str, change: str) -> None:
+    if kind == "text" and change == "merge":
+        pytest.skip("MERGE needs Parquet or ORC")
+    spark.sql(f"CREATE TABLE t {TABLES[kind]}")
+    spark.sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    for statement in CHANGES[change]:
+        spark.sql(statement)
+    spark.sql("ALTER TABLE t PARTITION (Tab='a') RENAME TO PARTITION (Tab='c')")
+    assert rows(spark, "SELECT x, Tab FROM t") == [(1, "c"), (2, "b")]
+    with pytest.raises((NoSuchPartitionError, PartitionExistsError)):
+        spark.sql("ALTER TABLE t PARTITION (Tab='c') RENAME TO PARTITION (tab='b')")
+    with pytest.raises(NoSuchPartitionError):
+        spark.sql("ALTER TABLE t PARTITION (Tab='a') RENAME TO PARTITION (Tab='e')")
+    assert rows(spark, "SHOW PARTITIONS t") in ([("Tab=b",), ("Tab=c",)], [("tab=b",), ("tab=c",)])
+    spark.sql("ALTER TABLE t ADD PARTITION (Tab='a')")
+    spark.sql("INSERT INTO t VALUES (3, 'a'), (4, 'c')")
+    assert rows(spark, "SELECT x, Tab FROM t") == [(1, "c"), (2, "b"), (3, "a"), (4, "c")]
+    spark.sql("ALTER TABLE t DROP PARTITION (Tab='c')")
+    spark.sql("ALTER TABLE t ADD PARTITION (Tab='c')")
+    assert rows(spark, "SELECT x, Tab FROM t") == [(2, "b"), (3, "a")]
+    if change == "nothing":  # an overwrite leaves the replaced directory, in lower case, until it is cleaned
+        spark.sql("MSCK REPAIR TABLE t")
+        assert rows(spark, "SELECT x, Tab FROM t") == [(2, "b"), (3, "a")]
+
+
+@pytest.mark.parametrize("kind", ["STORED AS PARQUET", "STORED AS TEXTFILE"])
+def test_columns_of_a_dependent_are_spelled_as_in_the_base(
+    case_sensitive: SparkSession, metastore: MetastoreClient, database: str, kind: str
+) -> None:
+    spark = case_sensitive
+    spark.sql(
+        f"CREATE TABLE base (bCol INT, `Table` STRING, sT STRUCT<Ab: INT>) PARTITIONED BY (Ds STRING, hr STRING) {kind}"
+    )
+    spark.sql("INSERT INTO base VALUES (1, 'x', named_struct('Ab', 2), '1', '1')")
+    spark.sql("CREATE DEPENDENT TABLE dependent PARTITIONED BY (ds STRING) DEPENDS ON TABLE base")
+    spark.sql("CREATE DEPENDENT TABLE further PARTITIONED BY (ds STRING) DEPENDS ON TABLE dependent")
+    for name in ("dependent", "further"):
+        spark.sql(f"ALTER TABLE {name} ADD PARTITION (ds='1')")
+    spark.sql("ALTER TABLE base ADD COLUMNS (newCol INT)")
+    for name in ("base", "dependent", "further"):
+        assert spark.table(name).columns[:4] == ["bCol", "Table", "sT", "newCol"], name
+        assert rows(spark, f"SELECT bCol, `Table`, sT.Ab, newCol FROM {name}") == [(1, "x", 2, None)], name
+        assert rows(spark, f"SELECT bCol FROM {name} WHERE Ds = '1'") == [(1,)], name
+    for statement in ("DESCRIBE", "DESCRIBE EXTENDED", "SHOW CREATE TABLE", "SHOW PARTITIONS"):
+        assert spark.sql(f"{statement} dependent").collect(), statement
+    spark.sql("ALTER TABLE dependent SET TBLPROPERTIES ('q'='1')")
+    assert spark.table("dependent").columns == ["bCol", "Table", "sT", "newCol", "Ds"]
+    assert [column.name for column in metastore.get_table(database, "dependent").columns] == [
+        *("bcol", "table", "st", "newcol")
+    ]
