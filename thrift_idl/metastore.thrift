@@ -357,9 +357,20 @@ struct PartitionDependency {
   11: required i64 version,
 }
 
+/** A view, and a table that its text names or, of a materialized view, that its metadata names. */
+struct ViewDependency {
+  1: required string dbName,
+  2: required string tableName,
+  3: required string baseDbName,
+  4: required string baseTableName,
+  5: required bool materialized,
+}
+
 struct Dependencies {
   1: required list<TableDependency> tables,          // direct ones first
   2: required list<PartitionDependency> partitions,  // direct ones first, then by name
+  3: optional list<ViewDependency> views,            // direct ones first
+  4: optional list<string> unknownViews,             // database.view; their texts name the table, but cannot be parsed
 }
 
 struct WaitRequest {

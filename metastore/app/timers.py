@@ -14,6 +14,7 @@ from metastore.services.entry.servers import ServerService
 from metastore.services.entry.sizes import SizeService
 from metastore.services.entry.timeouts import TimeoutService
 from metastore.services.entry.undrop import UndropService
+from metastore.services.entry.view_texts import ViewTextService
 from metastore.services.files.journal import Journal
 
 # Intervals are in seconds.
@@ -22,6 +23,7 @@ FIRST_COMPARISON: Final = 0.1
 LEASE_RENEWAL: Final = 20.0  # a third of a lease of a file operation
 MEASUREMENT_INTERVAL: Final = 3.0
 RECOVERY_INTERVAL: Final = 10.0
+VIEW_INTERVAL: Final = 5.0
 REGISTRATION_INTERVAL: Final = 10.0  # migrations.servers ignores servers that were not seen for several intervals
 _RUNS: Final = 10  # runs within one timeout or retention
 _MIN_INTERVAL: Final = 1.0
@@ -94,3 +96,8 @@ def server_registration(service: ServerService) -> Timer:
 def size_measurement(service: SizeService) -> Timer:
     """Returns the timer that measures tables."""
     return Timer("measurement of tables", service.measure, MEASUREMENT_INTERVAL)
+
+
+def view_reading(service: ViewTextService) -> Timer:
+    """Returns the timer that reads the texts of views for the tables that they name."""
+    return Timer("reading the texts of views", service.read, VIEW_INTERVAL)

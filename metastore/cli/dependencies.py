@@ -51,7 +51,7 @@ def show_dependencies(uri: str, name: str, *, up: bool, form: str) -> None:
 
 
 def show_impact(uri: str, name: str) -> None:
-    """Prints every partition that depends on a table or partition, directly or not, and its state."""
+    """Prints every partition that depends on a table or partition, directly or not, its state, and views on them."""
     with connected(uri) as client:
         target = _parse_target(client, name)
         result = _fetch(client, target, up=False, base_partitions=False)
@@ -69,6 +69,15 @@ def show_impact(uri: str, name: str) -> None:
             for table in result.tables
             if not table.partitions
         ]
+    rows += [
+        (
+            f"{view.dbName}.{view.tableName}",
+            "materialized view" if view.materialized else "view",
+            f"{view.baseDbName}.{view.baseTableName}",
+        )
+        for view in result.views or ()
+    ]
+    rows += [(name, "unknown", "a text that cannot be parsed") for name in result.unknownViews or ()]
     print_table(f"Dependents of {target}", ("dependent", "state", "reads"), rows)
 
 

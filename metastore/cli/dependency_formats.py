@@ -35,6 +35,8 @@ def tree(query: Query, result: Any) -> Tree:
     root = Tree(query.name)
     if query.spec is None:
         _grow_tables(root, query.table, query.up, result)
+        for name in result.unknownViews or ():
+            root.add(f"{name} (unknown: its text cannot be parsed)")
     elif query.up:
         edges = [partition for partition in result.partitions if _name(partition) == query.table]
         if [edge.partitionName.count("/") for edge in edges] == [query.spec.count("/")]:
@@ -57,6 +59,11 @@ def _grow_tables(branch: Tree, table: str, up: bool, result: Any) -> None:
             worse = "".join(f"; {states[state]} {state}" for state in (STALE, INCOMPLETE) if states[state])
             note = f" ({edge.partitions} partitions{current}{worse})"
             _grow_tables(branch.add(far + note), far, up, result)
+    for view in result.views or ():
+        near, far = (_name(view), _base(view)) if up else (_base(view), _name(view))
+        if near == table:
+            kind = "materialized view" if view.materialized else "view"
+            _grow_tables(branch.add(far if up else f"{far} ({kind})"), far, up, result)
 
 
 def _grow_up(branch: Tree, result: Any, edges: Iterable[Any]) -> None:
@@ -108,7 +115,11 @@ def as_json(query: Query, result: Any) -> str:
         for partition in result.partitions
     ]
     direction = "up" if query.up else "down"
+    views = [
+        {"view": _name(view), "base": _base(view), "materialized": view.materialized} for view in result.views or ()
+    ]
     document = {"name": query.name, "direction": direction, "tables": tables, "partitions": partitions}
+    document |= {"views": views, "unknown_views": result.unknownViews or []}
     return json.dumps(document, indent=2)
 
 
@@ -130,6 +141,7 @@ def _arrows(query: Query, result: Any) -> Iterator[tuple[str, ...]]:
     """Yields edges between tables or, if the query names partitions, between partitions."""
     if query.spec is None:
         yield from ((_name(table), _base(table)) for table in result.tables)
+        yield from ((_name(view), _base(view)) for view in result.views or ())
         return
     for edge in result.partitions:
         names = edge.basePartitions or [edge.baseSpec]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from metastore.console.overview import Overview
 from metastore.domain.names import TableName
 from metastore.services.authorization.authorization import Authorization
+from metastore.services.cascade.views import read_texts, views_above, views_below
+from metastore.storage.repositories.view_bases import ViewEdge
 
 _HIDDEN: Final = "HIDDEN"
 
@@ -20,20 +23,58 @@ class DependencyOverviewService(Overview):
         Hidden dependents are left out, hidden bases have no name. Raises NotFoundError.
         """
         table = self._examine(name)
+        read_texts(self._store)
         with self._store.read() as work:
             graph = work.table_pages.dependencies(table.id, table.scope, _HIDDEN)
+            dependents = work.dependencies.downwards([table.id], transitive=True)
+            reading = views_below(work, [table.id, *(edge.dependent_id for edge in dependents)], transitive=True)
+            views = [*reading, *views_above(work, table.id, transitive=True)]
+            unknown = work.view_bases.unknown(table.id)
         if self._rights and not table.sees_dependents:
             graph = _filtered(graph, self._rights, name.catalog)
+        seen = self._seen(name.catalog, {*unknown, *(each for edge in views for each in (_view(edge), _base(edge)))})
         return {
             "catalog": name.catalog,
             "database": name.database,
             "table": name.name,
-            "edges": graph["edges"] or [],
+            "edges": [*({**edge, "kind": ""} for edge in graph["edges"] or ()), *_view_edges(views, seen)],
             "dependents": graph["dependents"] or [],
+            "views": sorted({view for edge in reading if (view := _view(edge)) in seen}),
+            "unknown_views": [view for view in unknown if view in seen],
             "states": graph["states"] or {},
             "not_fresh": graph["not_fresh"] or [],
             "all_evaluated": graph["all_evaluated"],
         }
+
+    def _seen(self, catalog: str, names: set[str]) -> set[str]:
+        """Returns those of these tables that the caller may see."""
+        if self._rights is None or not names:
+            return names
+        asked = [TableName(catalog, *name.split(".", 1)) for name in sorted(names)]
+        return set(map(str, self._rights.visible_tables(asked)))
+
+
+def _view(edge: ViewEdge) -> str:
+    return f"{edge.database}.{edge.view}"
+
+
+def _base(edge: ViewEdge) -> str:
+    return f"{edge.base_database}.{edge.base_table}"
+
+
+def _view_edges(views: Sequence[ViewEdge], seen: set[str]) -> list[dict[str, Any]]:
+    """Returns the edges of visible views, in the form of those of dependent tables."""
+    return [
+        {
+            "base": _base(edge) if _base(edge) in seen else _HIDDEN,
+            "dependent": _view(edge),
+            "current": False,
+            "partitions": 0,
+            "kind": "materialized view" if edge.materialized else "view",
+        }
+        for edge in views
+        if _view(edge) in seen
+    ]
 
 
 def _filtered(graph: dict[str, Any], rights: Authorization, catalog: str) -> dict[str, Any]:

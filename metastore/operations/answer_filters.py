@@ -189,10 +189,13 @@ def compactions(authorizer: Authorizer, answer: ShowCompactResponse) -> ShowComp
 def dependencies(authorizer: Authorizer, answer: Dependencies, table: TableName) -> Dependencies:
     """Keeps visible dependent tables, and hides the names of their hidden bases."""
     catalog = table.catalog
-    edges = [*answer.tables, *answer.partitions]
+    edges = [*answer.tables, *answer.partitions, *(answer.views or ())]
     names = {table_name(edge.dbName, edge.tableName, catalog) for edge in edges}
     names |= {table_name(edge.baseDbName, edge.baseTableName, catalog) for edge in edges}
-    visible = authorizer.visible_tables(names)
+    unknown = {each: TableName(catalog, *each.split(".", 1)) for each in answer.unknownViews or ()}
+    visible = authorizer.visible_tables(names | set(unknown.values()))
+    answer.unknownViews = [each for each, name in unknown.items() if name in visible]
+    answer.views = _visible_edges(answer.views or (), catalog, visible)
     answer.tables = _visible_edges(answer.tables, catalog, visible)
     answer.partitions = _visible_edges(answer.partitions, catalog, visible)
     return answer

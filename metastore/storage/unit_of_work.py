@@ -76,6 +76,7 @@ from metastore.storage.repositories.tokens import Tokens
 from metastore.storage.repositories.transaction_writes import TransactionWrites
 from metastore.storage.repositories.transactions import Transactions
 from metastore.storage.repositories.types import Types
+from metastore.storage.repositories.view_bases import ViewBases
 from metastore.storage.repositories.write_ids import WriteIds
 from metastore.storage.repositories.writes import Writes
 
@@ -115,6 +116,7 @@ class UnitOfWork(Session):
     databases = cached_property(Databases)
     dead_writes = cached_property(DeadWrites)
     dependencies = cached_property(Dependencies)
+    view_bases = cached_property(ViewBases)
     drops = cached_property(Drops)
     failed_logins = cached_property(FailedLogins)
     file_operations = cached_property(FileOperations)

@@ -20,6 +20,7 @@ from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidOperationError
 from metastore.services.cascade.dependencies import columns_of, is_dependent, rewrite, schema_of
 from metastore.services.cascade.freshness import edges_below
+from metastore.services.cascade.views import read_texts, views_above, views_below
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.lookup import get_home, get_table
 from metastore.services.rules.partitions import PartitionRules
@@ -29,9 +30,10 @@ from metastore.storage.references import StoredPartition, StoredTable, TableRef
 from metastore.storage.repositories.dependencies import PartitionEdge, Spec, TableEdge
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import as_changed
+from metastore.storage.repositories.view_bases import ViewEdge
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
-from thrift_idl.gen.metastore.ttypes import Dependencies, PartitionDependency, TableDependency
+from thrift_idl.gen.metastore.ttypes import Dependencies, PartitionDependency, TableDependency, ViewDependency
 
 # The formats that Hive gives to views.
 _FORMATS = ("org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat")
@@ -123,6 +125,7 @@ class DependencyService(ClockedService):
 
         Raises NotFoundError, InvalidInputError for too many values.
         """
+        read_texts(self._store)
         with self._store.read() as work:
             stored = get_table(work, table)
             tables = work.dependencies.upwards([stored.ref.id], transitive=transitive)
@@ -132,7 +135,10 @@ class DependencyService(ClockedService):
                 edges |= {edge.partition_id: edge for edge in level}
                 below = {number for edge in level for number in edge.base_partition_ids} - edges.keys()
                 level = work.dependencies.edges(sorted(below)) if transitive and below else []
-        return _answer(tables, list(edges.values()), base_partitions=base_partitions)
+            views = views_above(work, stored.ref.id, transitive=transitive)
+            if views and transitive:
+                tables = work.dependencies.upwards([edge.base_id for edge in views], transitive=True)
+        return _answer(tables, list(edges.values()), views, base_partitions=base_partitions)
 
     def downwards(
         self, table: TableName, values: Sequence[str] | None, *, transitive: bool, base_partitions: bool
@@ -141,12 +147,16 @@ class DependencyService(ClockedService):
 
         Raises NotFoundError, InvalidInputError for too many values.
         """
+        read_texts(self._store)
         with self._store.read() as work:
             stored = get_table(work, table)
             tables = work.dependencies.downwards([stored.ref.id], transitive=transitive)
             specs = [_spec(stored.ref, values or ())]
             edges = edges_below(work, specs, transitive=transitive, named=base_partitions)
-        return _answer(tables, edges, base_partitions=base_partitions)
+            below = [stored.ref.id, *(edge.dependent_id for edge in tables if transitive)]
+            views = views_below(work, below, transitive=transitive)
+            unknown = work.view_bases.unknown(stored.ref.id)
+        return _answer(tables, edges, views, unknown, base_partitions=base_partitions)
 
 
 def _dependent(
@@ -199,7 +209,14 @@ def _spec(table: TableRef, values: Sequence[str]) -> Spec:
     return Spec(table.id, values, keys)
 
 
-def _answer(tables: Sequence[TableEdge], edges: Sequence[PartitionEdge], *, base_partitions: bool) -> Dependencies:
+def _answer(
+    tables: Sequence[TableEdge],
+    edges: Sequence[PartitionEdge],
+    views: Sequence[ViewEdge],
+    unknown: Sequence[str] = (),
+    *,
+    base_partitions: bool,
+) -> Dependencies:
     return Dependencies(
         tables=[
             TableDependency(
@@ -208,6 +225,11 @@ def _answer(tables: Sequence[TableEdge], edges: Sequence[PartitionEdge], *, base
             for edge in tables
         ],
         partitions=[_partition_dependency(edge, base_partitions=base_partitions) for edge in edges],
+        views=[
+            ViewDependency(edge.database, edge.view, edge.base_database, edge.base_table, edge.materialized)
+            for edge in views
+        ],
+        unknownViews=list(unknown),
     )
 
 

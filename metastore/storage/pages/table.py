@@ -58,7 +58,10 @@ _OVERVIEW: Final = f"""
             FROM privileges WHERE table_id = :table ORDER BY principal_type, principal, privilege LIMIT {_LISTED})
          AS p) AS privileges,
         (SELECT count(*) FROM table_dependencies AS x JOIN tables AS t ON t.id = x.dependent_id
-         JOIN databases AS d ON d.id = t.database_id WHERE x.base_id = :table AND {{seen}}) AS dependents,
+         JOIN databases AS d ON d.id = t.database_id WHERE x.base_id = :table AND {{seen}})
+        + (SELECT count(*) FROM view_bases AS v JOIN tables AS t ON t.id = v.view_id
+           JOIN databases AS d ON d.id = t.database_id AND d.catalog = :catalog
+           WHERE v.names @> ARRAY[cast(:database AS text) || '.' || :name] COLLATE "C" AND {{seen}}) AS dependents,
         (SELECT count(*) FROM table_dependencies WHERE dependent_id = :table) AS bases
 """  # noqa: S608 - constants
 

@@ -83,6 +83,7 @@ tables = Table(
     Index("tables_database_id_owner_idx", "database_id", "owner"),
     indexed_location("tables"),
     Index("tables_name_idx", "name", "id"),
+    Index("tables_views_idx", "id", postgresql_where=text("type = 'VIRTUAL_VIEW'")),
     Index("tables_words_idx", text(TABLE_WORDS), postgresql_using="gin"),
 )
 

@@ -62,6 +62,17 @@ partition_dependencies = Table(
     Index("partition_dependencies_base_id_idx", "base_id", text("(keys[1])")),
 )
 
+# The tables that the text of a view names, as database.table, also those that do not exist. Dependent tables have none.
+view_bases = Table(
+    "view_bases",
+    metadata,
+    Column("view_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("version", BigInteger, nullable=False),  # of the view when its text was read
+    Column("known", Boolean, nullable=False),  # false: the text is no SQL that the server can parse
+    Column("names", SortKeys, nullable=False),
+    Index("view_bases_names_idx", "names", postgresql_using="gin"),
+)
+
 materialized_view_sources = Table(
     "materialized_view_sources",
     metadata,

@@ -312,3 +312,22 @@ def test_a_hidden_dependent_or_base_has_no_name(guarded: Console) -> None:
     assert page.status == 200
     assert database not in page.text
     assert "HIDDEN" in page.text
+
+
+def test_dependencies_show_views(console: Console) -> None:
+    with console.client() as client:
+        database = make_tables(client)
+        for name, text in (("reading", f"SELECT * FROM {database}.plain"), ("broken", "SELECT plain FROM (")):
+            view = table(database, name, tableType="VIRTUAL_VIEW", viewExpandedText=text, viewOriginalText=text)
+            view.sd.location = None
+            client.create_table(view)
+    visitor = console.visitor()
+    shown = visitor.json(f"/tables/hive/{database}/plain/dependencies")
+    assert (shown["views"], shown["unknown_views"]) == ([f"{database}.reading"], [f"{database}.broken"])
+    assert [(edge["base"], edge["dependent"]) for edge in shown["edges"]] == [
+        (f"{database}.plain", f"{database}.reading")
+    ]
+    page = visitor.get(f"/tables/hive/{database}/plain/dependencies").text
+    assert "A drop would break 1 view:" in page
+    assert "It can be dropped" not in page
+    assert visitor.json(f"/tables/hive/{database}/plain")["dependents"] == 1

@@ -1106,23 +1106,59 @@ class PartitionDependency(TBase):
         self.version = version
 
 
+class ViewDependency(TBase):
+    """
+    A view, and a table that its text names or, of a materialized view, that its metadata names.
+
+    Attributes:
+     - dbName
+     - tableName
+     - baseDbName
+     - baseTableName
+     - materialized
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'baseDbName',
+        'baseTableName',
+        'materialized',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, baseDbName=None, baseTableName=None, materialized=None,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.baseDbName = baseDbName
+        self.baseTableName = baseTableName
+        self.materialized = materialized
+
+
 class Dependencies(TBase):
     """
     Attributes:
      - tables
      - partitions
+     - views
+     - unknownViews
 
     """
 
     __slots__ = (
         'tables',
         'partitions',
+        'views',
+        'unknownViews',
     )
 
 
-    def __init__(self, tables=None, partitions=None,):
+    def __init__(self, tables=None, partitions=None, views=None, unknownViews=None,):
         self.tables = tables
         self.partitions = partitions
+        self.views = views
+        self.unknownViews = unknownViews
 
 
 class WaitRequest(TBase):
@@ -1485,11 +1521,22 @@ PartitionDependency.thrift_spec = (
     (10, TType.BOOL, 'fresh', None, None, ),  # 10
     (11, TType.I64, 'version', None, None, ),  # 11
 )
+all_structs.append(ViewDependency)
+ViewDependency.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'baseDbName', 'UTF8', None, ),  # 3
+    (4, TType.STRING, 'baseTableName', 'UTF8', None, ),  # 4
+    (5, TType.BOOL, 'materialized', None, None, ),  # 5
+)
 all_structs.append(Dependencies)
 Dependencies.thrift_spec = (
     None,  # 0
     (1, TType.LIST, 'tables', (TType.STRUCT, [TableDependency, None], False), None, ),  # 1
     (2, TType.LIST, 'partitions', (TType.STRUCT, [PartitionDependency, None], False), None, ),  # 2
+    (3, TType.LIST, 'views', (TType.STRUCT, [ViewDependency, None], False), None, ),  # 3
+    (4, TType.LIST, 'unknownViews', (TType.STRING, 'UTF8', False), None, ),  # 4
 )
 all_structs.append(WaitRequest)
 WaitRequest.thrift_spec = (
