@@ -50,7 +50,8 @@ class DependencyOverviewService(Overview):
         """Returns those of these tables that the caller may see."""
         if self._rights is None or not names:
             return names
-        asked = [TableName(catalog, *name.split(".", 1)) for name in sorted(names)]
+        split = (name.partition(".") for name in sorted(names))
+        asked = [TableName(catalog, database, table) for database, _, table in split]
         return set(map(str, self._rights.visible_tables(asked)))
 
 

@@ -41,7 +41,7 @@ def bases_of(view: Table) -> list[TableName] | None:
         text = _text(view)
         if len(text.sql) > _LONGEST:
             return None
-        names = {name for tree in _queries(text) for name in _tables(tree)}
+        names = _tables(_query(text))
     except (SqlglotError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None  # a text of a user, perhaps in another language
     home = fold(view.catName)
@@ -66,15 +66,15 @@ def _text(view: Table) -> _Text:
     return _Text(sql, dialect, _SPARKS_CATALOG, view.dbName)
 
 
-def _queries(text: _Text) -> list[exp.Expression]:
+def _query(text: _Text) -> exp.Query | exp.Values:
     """Returns the query of the text. Raises ValueError for another statement, or several."""
     trees = [tree for tree in parse(text.sql, read=text.dialect) if tree is not None]
     if len(trees) != 1 or not isinstance(trees[0], exp.Query | exp.Values):
         raise ValueError("the text is no query")
-    return list(trees)
+    return trees[0]
 
 
-def _tables(tree: exp.Expression) -> set[tuple[str, str, str]]:
+def _tables(tree: exp.Query | exp.Values) -> set[tuple[str, str, str]]:
     """Returns catalog, database and name of the tables that a query reads. The first two may be empty."""
     sources = (source for scope in traverse_scope(tree) for source in scope.sources.values())
     named = (source for source in sources if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier))
