@@ -94,16 +94,29 @@ def switch(
             )
         if not new:
             return Switched(state.source, new, before, dropped, [])
-        doubts, stopped = _fenced(store, address, state, new, force=force, fence=fence or Fence())
+        new, doubts, stopped = _fenced(
+            store, address, state, new, named=bool(names), force=force, fence=fence or Fence()
+        )
         with store.read() as work:
             state = find_import(work, state.source)
     return Switched(state.source, new, before, dropped, doubts, stopped, state.position, state.event_digest)
 
 
 def _fenced(
-    store: Store, address: str, state: ImportState, names: Collection[DatabaseName], *, force: bool, fence: Fence
-) -> tuple[list[str], float]:
-    """Stops the writers, waits for their last changes, checks, and switches. Returns the doubts, and the seconds."""
+    store: Store,
+    address: str,
+    state: ImportState,
+    names: Collection[DatabaseName],
+    *,
+    named: bool,
+    force: bool,
+    fence: Fence,
+) -> tuple[list[DatabaseName], list[str], float]:
+    """Stops the writers, waits for their last changes, checks, and switches.
+
+    Returns the switched databases, the doubts, and the seconds. `named`: the user has named the databases, so that it
+    is an error if the source drops one of them meanwhile.
+    """
     slow = _arrive(store, address, names, force=force) > _LONGEST_SWEEP
     begun = time.monotonic()
     takes_over = False
@@ -112,6 +125,10 @@ def _fenced(
         _arrive(store, address, names, force=force, sweeps=not slow)
         with store.read() as work:
             state = find_import(work, state.source)  # the follower has moved its position
+            left = work.imports.databases(state.id)
+        if named and (gone := set(names) - left.keys()):
+            raise NotFoundError(f"The source has dropped {_texts(gone)}. Nothing was switched")
+        names = [name for name in names if name in left]
         doubts = _checked(address, state, force=force)
         takes_over = True
         _take_over(store, state, names)
@@ -119,7 +136,7 @@ def _fenced(
         if not (takes_over and _may_be_switched(store, state, names)):
             fence.open()
         raise
-    return doubts, time.monotonic() - begun
+    return names, doubts, time.monotonic() - begun
 
 
 def _arrive(store: Store, address: str, names: Collection[DatabaseName], *, force: bool, sweeps: bool = True) -> float:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from metastore.domain.names import DatabaseName
+from metastore.errors import NotFoundError
+from metastore.importing import switching
 from metastore.importing.sources.thrift_calls import ThriftCalls, UnsupportedCallError
 from metastore.importing.switching import switch
 from metastore.storage.importing.imports import BORROWED, SWITCHED
@@ -182,3 +184,40 @@ def test_a_chosen_database_that_is_created_again_is_followed_again(
         assert states(server) == {GONE: BORROWED}
         with connected(server) as ours:
             assert ours.get_all_tables("gone") == ["again"]
+
+
+def test_the_source_drops_a_database_while_the_switch_waits_for_its_follower(
+    source: Server, target: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrive, dropped = switching.arrive, list[DatabaseName]()
+
+    def dropping(*arguments: Any, **options: Any) -> float:
+        if not dropped:
+            with connected(source) as client:
+                client.drop_database("gone", True, True)
+            dropped.append(GONE)
+            caught_up(source, target)
+        return arrive(*arguments, **options)
+
+    monkeypatch.setattr(switching, "arrive", dropping)
+    with opened(target.database_url) as store:
+        assert KEPT in switch(store, source.uri).databases
+        assert GONE not in states(target)
+
+
+def test_a_named_database_that_the_source_drops_is_not_switched(
+    source: Server, target: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrive = switching.arrive
+
+    def dropping(*arguments: Any, **options: Any) -> float:
+        if GONE in states(target):
+            with connected(source) as client:
+                client.drop_database("gone", True, True)
+            caught_up(source, target)
+        return arrive(*arguments, **options)
+
+    monkeypatch.setattr(switching, "arrive", dropping)
+    with opened(target.database_url) as store, pytest.raises(NotFoundError, match="has dropped gone. Nothing was"):
+        switch(store, source.uri, [GONE, KEPT])
+    assert states(target)[KEPT] == BORROWED
