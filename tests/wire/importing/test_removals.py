@@ -218,6 +218,6 @@ def test_a_named_database_that_the_source_drops_is_not_switched(
         return arrive(*arguments, **options)
 
     monkeypatch.setattr(switching, "arrive", dropping)
-    with opened(target.database_url) as store, pytest.raises(NotFoundError, match="has dropped gone. Nothing was"):
+    with opened(target.database_url) as store, pytest.raises(NotFoundError, match=r"has dropped gone\. Nothing was"):
         switch(store, source.uri, [GONE, KEPT])
     assert states(target)[KEPT] == BORROWED
