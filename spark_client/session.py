@@ -110,7 +110,7 @@ def session(
         spark_conf.setMaster(master)
     context = sessions.start_context(spark_conf)
     tokens.add(context, metastore.credentials.token)
-    options = sessions.without_secrets(_options(settings, context.defaultParallelism))
+    options = _options(settings, context.defaultParallelism)
     java_session = sessions.start(context, options, _handlers(context, metastore), FIRST_WORDS)
     MetastoreSession.started = started = Session(context, java_session, metastore=metastore)
     started.fixed = fixed

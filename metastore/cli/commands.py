@@ -275,8 +275,15 @@ def spark() -> None:
 @click.option(
     "--share-level",
     type=click.Choice(["user", "server"]),
-    help="user: clients log in with their credentials for the metastore, and each user has a Spark driver. server: all "
-    "clients share one driver and this process's rights. Default: user if the metastore authenticates its clients.",
+    help="user: clients log in with their credentials for the metastore, and each user has a Spark driver, which "
+    "--launch starts. server: all clients share one driver and this process's rights. Default: user with --launch, or "
+    "if the metastore authenticates its clients.",
+)
+@click.option(
+    "--launch",
+    metavar="COMMAND",
+    help="Command that starts a program as an operating system user, such as 'sudo -n -u {user} --'. No shell reads "
+    "it. For share level user.",
 )
 @click.option("--tls-certificate", help="PEM file with the certificate chain. For share level user.")
 @click.option("--tls-key", help="PEM file with the certificate's private key. For share level user.")
@@ -292,12 +299,6 @@ def spark() -> None:
     help="Time without a call after which a driver stops. Default: 3600. For share level user.",
 )
 @click.option(
-    "--allow-path",
-    multiple=True,
-    metavar="DIRECTORY",
-    help="Another local directory that drivers may use. Repeat the option for several. For share level user.",
-)
-@click.option(
     "--connect-token-file",
     help="File with the token that clients of Spark Connect must present. Spark 4.0 or newer. For share level server.",
 )
@@ -307,14 +308,14 @@ def spark() -> None:
     "--conf", multiple=True, metavar="NAME=VALUE", help="A Spark setting. Repeat the option for several settings."
 )
 @uri_option
-def spark_serve(conf: tuple[str, ...], allow_path: tuple[str, ...], **options: Any) -> int:
+def spark_serve(conf: tuple[str, ...], **options: Any) -> int:
     """Serve Spark Connect and JDBC until SIGTERM or Ctrl-C.
 
     Clients need neither the client library nor its settings.
     """
     from metastore.cli.spark import serve as serve_spark
 
-    return serve_spark(conf, allow_path, options)
+    return serve_spark(conf, options)
 
 
 @metastore.group(cls=Group)

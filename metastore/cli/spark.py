@@ -23,7 +23,7 @@ _JAVA: Final = 17
 _MODULES: Final = {"user": "gateway", "server": "serve"}  # of spark_client.commands, by share level
 _OF_OTHER_LEVEL: Final = {
     "user": ("connect_token_file",),
-    "server": ("tls_certificate", "tls_key", "max_drivers", "idle_timeout", "allow_path"),
+    "server": ("launch", "tls_certificate", "tls_key", "max_drivers", "idle_timeout"),
 }
 
 
@@ -57,9 +57,9 @@ def java_required(command: str) -> Iterator[None]:
         raise ConfigurationError(f"{java} is Java {version}: {hint}")
 
 
-def serve(conf: Sequence[str], allow_path: Sequence[str], options: Mapping[str, Any]) -> int:
+def serve(conf: Sequence[str], options: Mapping[str, Any]) -> int:
     """Runs Spark's servers in this process. Returns their exit status. `conf`: Spark settings, NAME=VALUE.
-    `allow_path`: directories. `options`: of the command.
+    `options`: of the command.
 
     Raises ConfigurationError if Spark cannot run, no port is given, or an option does not fit the share level, and
     UnavailableError if the share level depends on a metastore that does not answer.
@@ -73,19 +73,30 @@ def serve(conf: Sequence[str], allow_path: Sequence[str], options: Mapping[str, 
         raise ConfigurationError(f"--conf {wrong} must have the form NAME=VALUE")
     require_packages(command, "spark", "pyspark")
     with java_required(command):
-        level = options["share_level"] or ("user" if _authenticates(options["uri"]) else "server")
+        level = _share_level(options)
         main = _main(f"spark_client.commands.{_MODULES[level]}")
     given = {name: value for name, value in options.items() if value is not None and name != "share_level"}
-    given |= {"allow_path": allow_path} if allow_path else {}
     if wrong := next((name for name in given if name in _OF_OTHER_LEVEL[level]), None):
         option = f"--{wrong.replace('_', '-')}"
         raise ConfigurationError(
             f"{option} has no effect with --share-level {level}. Remove it, or set the other level"
         )
-    given.pop("allow_path", None)
     arguments = [f"--{name}={value}" for name, value in given.items()]
-    arguments += [*(f"--allow_path={path}" for path in allow_path), *(f"--conf={text}" for text in conf)]
-    return main(arguments)
+    return main([*arguments, *(f"--conf={text}" for text in conf)])
+
+
+def _share_level(options: Mapping[str, Any]) -> str:
+    """Returns the share level. Raises ConfigurationError if nothing would separate the users."""
+    level: str | None = options["share_level"]
+    if level is None:
+        level = "user" if options["launch"] or _authenticates(options["uri"]) else "server"
+    if level == "user" and not options["launch"]:
+        raise ConfigurationError(
+            "Drivers of several users need --launch, a command that starts a program as an operating system user: "
+            "--launch 'sudo -n -u {user} --'. For one user or team, --share-level server runs one driver with the "
+            "rights of this process"
+        )
+    return level
 
 
 def _main(module: str) -> Callable[[Sequence[str]], int]:

@@ -1,24 +1,22 @@
 """`python -m spark_client.commands.driver`: the Spark driver of one user, which the gateway starts.
 
-The first line of its standard input is the secret that clients must present. It ends when its standard input ends: with
-the gateway.
+It reads what to do from its standard input (`driver_process`), and ends when its standard input ends: with the gateway,
+or because the gateway stops it. The gateway may have no permission to send a signal to it.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import shlex
+import pwd
 import shutil
 import signal
 import sys
+import tempfile
 import threading
+import time
 import warnings
-from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
 
@@ -26,99 +24,86 @@ from py4j.protocol import Py4JNetworkError  # noqa: E402
 from pyspark import SparkContext  # noqa: E402
 from pyspark.errors import PySparkException  # noqa: E402
 
-from metastore.client import MetastoreClient  # noqa: E402
-from spark_client import sandbox  # noqa: E402
 from spark_client.errors import SparkClientError, first_line  # noqa: E402
-from spark_client.jvm import sessions  # noqa: E402
-from spark_client.serve import Servers, serve  # noqa: E402
+from spark_client.gateway.driver_process import Order, free_port, ready_line  # noqa: E402
+from spark_client.serve import serve  # noqa: E402
 
-_REAPING = 10.0  # seconds
-_STOP = 15.0  # seconds; the gateway kills this process after 20
-# The gateway reads plans, so clients must not compress them.
-_SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    sessions.RESTRICTED: "true",
-    "spark.connect.session.planCompression.threshold": "-1",
-}
+_STOP = 15.0  # seconds; the gateway waits for 20
+_SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Prints one line when the servers listen, and serves until its standard input ends. Returns the exit status."""
-    options = _parser().parse_args(arguments)
     ready = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # output of Java and libraries goes to the log: the pipe has no reader after the first line
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     try:
-        sandbox.adopt_orphans()
-        warehouse = options.warehouse or MetastoreClient(options.uri).get_database("default").location
-        sandbox.restrict((), [*options.sandbox, *_local(warehouse)])
-        os.environ["PYSPARK_PYTHON"] = str(_worker(options.sandbox[0]))
-        secret = sys.stdin.readline().strip()
-        servers = serve(
-            options.uri,
-            connect=options.connect,
-            thrift=options.thrift,
-            connect_token=secret if options.connect else None,
-            thrift_password=secret,
-            app_name="metastore spark serve",
-            master=options.master,
-            warehouse=warehouse,
-            conf={**dict(pair.partition("=")[::2] for pair in options.conf), **_SETTINGS},
-        )
-        sessions.hide_secrets(servers.session)
-    except (SparkClientError, PySparkException, sandbox.SandboxError) as error:
+        order = Order.read(sys.stdin.readline())
+    except ValueError:
+        sys.stderr.write("metastore: `metastore spark serve` starts this program\n")
+        return 1
+    folder = tempfile.mkdtemp(prefix="spark-driver-")
+    threading.Thread(target=_end_with_input, args=(stop, folder), daemon=True).start()
+    try:
+        _serve(order, folder, ready, stop)
+    except (SparkClientError, PySparkException) as error:
         sys.stderr.write(f"metastore: {first_line(error)}\n")
         return 1
-    with ready:
-        ready.write("ready\n")
-    for end in (_stop_with_input, _stop_with_java):
-        threading.Thread(target=end, args=(stop,), daemon=True).start()
-    while not stop.wait(_REAPING):
-        sandbox.reap_orphans()
-    stopping = threading.Thread(target=_stop, args=(servers,), daemon=True)
-    stopping.start()
-    stopping.join(_STOP)
-    sandbox.kill_descendants()  # Java, and what functions of the user have started
-    shutil.rmtree(options.sandbox[0], ignore_errors=True)  # the gateway does it, too, unless it was killed
+    finally:
+        _kill_java()
+        shutil.rmtree(folder, ignore_errors=True)
     return 0
 
 
-def _stop(servers: Servers) -> None:
+def _serve(order: Order, folder: str, ready: Any, stop: threading.Event) -> None:
+    os.environ.update(_environment(order, folder))
+    os.chdir(folder)
+    connect, thrift = (free_port() if is_wanted else None for is_wanted in (order.connect, order.thrift))
+    servers = serve(
+        order.uri,
+        connect=connect,
+        thrift=thrift,
+        connect_token=order.secret if order.connect else None,
+        thrift_password=order.secret,
+        app_name="metastore spark serve",
+        master=order.master,
+        warehouse=order.warehouse,
+        conf={**order.conf, **_SETTINGS},
+    )
+    with ready:
+        ready.write(ready_line(connect, thrift))
+    threading.Thread(target=_stop_with_java, args=(stop,), daemon=True).start()
+    stop.wait()
     with suppress(Py4JNetworkError, ConnectionError):  # Java has already ended
         servers.stop()
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m spark_client.commands.driver")
-    parser.add_argument("--uri", required=True)
-    parser.add_argument("--connect", type=int)
-    parser.add_argument("--thrift", type=int)
-    for name in ("master", "warehouse"):
-        parser.add_argument(f"--{name}")
-    for name in ("sandbox", "conf"):
-        parser.add_argument(f"--{name}", action="append", default=[])
-    return parser
+def _environment(order: Order, folder: str) -> dict[str, str]:
+    """Returns the variables of this process, which the launch command may have set for another user, or not at all.
 
-
-def _worker(folder: str) -> Path:
-    """Returns a program that runs Python for functions of the user: it cannot read the warehouse.
-
-    It reads the driver's folder, where Spark puts the user's modules, and writes to a directory in it.
+    The user's name is a system property: with the environment variable HADOOP_USER_NAME, Spark's Thrift server would
+    run statements as a proxy user without tokens.
     """
-    own, program = Path(folder, "python"), Path(folder, "python-worker")
-    own.mkdir()
-    words = [sys.executable, sandbox.__file__, folder, str(own), sys.executable]
-    program.write_text(f'#!/bin/sh\nTMPDIR={shlex.quote(str(own))} exec {shlex.join(words)} "$@"\n')
-    program.chmod(0o500)
-    return program
+    with suppress(KeyError):  # a user id without an account, as in containers
+        os.environ["HOME"] = pwd.getpwuid(os.getuid()).pw_dir
+    return {
+        "METASTORE_CLIENT_TOKEN": order.token,
+        "SPARK_USER": order.user,
+        "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={folder} -DHADOOP_USER_NAME={order.user}",
+        "TMPDIR": folder,
+    }
 
 
-def _local(location: str) -> list[str]:
-    """Returns the path of a location in the local file system."""
-    url = urlsplit(location)
-    return [unquote(url.path)] if url.scheme in ("", "file") else []
+def _end_with_input(stop: threading.Event, folder: str) -> None:
+    """Ends this process after its standard input, also if it still starts or does not stop."""
+    while os.read(0, 4096):  # without Python's buffer, which a thread could hold locked at the end
+        pass
+    stop.set()
+    time.sleep(_STOP)
+    _kill_java()
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
 
 
 def _stop_with_java(stop: threading.Event) -> None:
@@ -130,10 +115,10 @@ def _stop_with_java(stop: threading.Event) -> None:
     stop.set()
 
 
-def _stop_with_input(stop: threading.Event) -> None:
-    while os.read(0, 4096):  # without Python's buffer, which a thread could hold locked at the end
-        pass
-    stop.set()
+def _kill_java() -> None:
+    java: Any = SparkContext._gateway  # noqa: SLF001
+    if java is not None:
+        java.proc.kill()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`python -m spark_client.commands.gateway --uri=…`: runs `metastore spark serve --share-level user`."""
+"""`python -m spark_client.commands.gateway --uri=…`: runs `metastore spark serve --launch …`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 try:
@@ -14,10 +14,10 @@ try:
 except ImportError:
     sys.exit("metastore: metastore spark serve needs grpcio. Run: pip install 'metastore[spark]'")
 
-from spark_client import sandbox
 from spark_client.errors import SparkClientError, first_line
 from spark_client.gateway.drivers import DriverOptions
 from spark_client.gateway.gateway import GatewayOptions, run
+from spark_client.gateway.launch import Launch
 from spark_client.gateway.log_format import LogFormatter
 from spark_client.gateway.memory import allow_open_files, driver_limit, message_limit
 from spark_client.gateway.settings import check
@@ -39,35 +39,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
 
     try:
-        sandbox.check()
         tls = options.tls_certificate, options.tls_key
         listening = GatewayOptions(
             options.uri, options.host, options.connect, options.thrift, *tls, largest_message=message_limit(conf)
         )
         check(listening, conf)
-        drivers = _driver_options(options, driver_limit(options.max_drivers, conf))
+        drivers = _driver_options(options, conf)
         asyncio.run(run(listening, drivers, ready))
-    except (SparkClientError, sandbox.SandboxError) as error:
+    except SparkClientError as error:
         sys.stderr.write(f"metastore: {first_line(error)}\n")
         return 1
     return 0
 
 
-def _driver_options(options: argparse.Namespace, limit: int) -> DriverOptions:
-    arguments = [f"--{name}={value}" for name in ("master", "warehouse") if (value := getattr(options, name))]
+def _driver_options(options: argparse.Namespace, conf: Mapping[str, str]) -> DriverOptions:
     return DriverOptions(
-        arguments=[*arguments, *(f"--conf={text}" for text in options.conf)],
-        paths=options.allow_path,
+        launch=Launch(options.launch),
         connect=options.connect is not None,
         thrift=options.thrift is not None,
-        limit=limit,
+        master=options.master,
+        warehouse=options.warehouse,
+        conf=conf,
+        limit=options.max_drivers or driver_limit(conf),
         idle_timeout=options.idle_timeout,
     )
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m spark_client.commands.gateway")
-    parser.add_argument("--uri", required=True)
+    for name in ("uri", "launch"):
+        parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--host", default="127.0.0.1")
     for name in ("connect", "thrift"):
         parser.add_argument(f"--{name}", type=int)
@@ -77,8 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument(f"--{name}")
     parser.add_argument("--max_drivers", type=int)
     parser.add_argument("--idle_timeout", type=float, default=3600.0)
-    for name in ("allow_path", "conf"):
-        parser.add_argument(f"--{name}", action="append", default=[])
+    parser.add_argument("--conf", action="append", default=[])
     return parser
 
 

@@ -21,7 +21,6 @@ from spark_client.gateway import sasl
 from spark_client.gateway.drivers import Driver, Drivers
 from spark_client.gateway.listener import Listener
 from spark_client.gateway.logins import Login, Logins
-from spark_client.gateway.messages import rejection
 from spark_client.jvm import servers
 
 _LOG = logging.getLogger(__name__)
@@ -34,12 +33,11 @@ _NOT_FORWARDED: Final = ("authorization", "user-agent", "grpc-", ":")  # prefixe
 
 
 class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package has no types
-    """A server of Spark Connect. It passes messages on unchanged (`messages` checks them).
+    """A server of Spark Connect. It passes messages on unchanged.
 
     Clients connect to a `Listener`, which ends TLS and passes their bytes to gRPC's server: gRPC itself does not bound
     connections, and a flood of them would use up the open files of this process. gRPC's server therefore listens on a
-    Unix socket in a directory that other users of the machine cannot enter. Its name is not known to functions in
-    Python, which cannot list the directory.
+    Unix socket in a directory that other users of the machine cannot enter.
     """
 
     def __init__(self, logins: Logins, drivers: Drivers) -> None:
@@ -113,7 +111,7 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
             forwarded = [pair for pair in metadata if not pair[0].startswith(_NOT_FORWARDED)]
             channel = await self._channel(driver)
             call = channel.stream_stream(method)(
-                _checked(method, requests, context),
+                requests,
                 metadata=(*forwarded, ("authorization", f"Bearer {driver.secret}")),
                 timeout=context.time_remaining(),
             )
@@ -140,7 +138,9 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
         except ClientError as error:
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
         try:
-            return login, await self._drivers.driver_of(login)
+            driver = await self._drivers.driver_of(login)
+            driver.check_listener(driver.connect)
+            return login, driver
         except ClientError as error:
             return await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))  # type: ignore[no-any-return] # it raises
 
@@ -151,19 +151,3 @@ class ConnectServer(grpc.GenericRpcHandler):  # type: ignore[misc] # the package
         if driver not in self._channels:
             self._channels[driver] = grpc.aio.insecure_channel(f"127.0.0.1:{driver.connect}", options=_UNLIMITED)
         return self._channels[driver]
-
-
-async def _checked(method: str, requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
-    """Yields messages. Ends the call at a message that drivers must not receive."""
-    async for message in requests:
-        try:
-            rejected = rejection(method, message)
-        except ValueError as error:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"the message is malformed: {error}")
-        if rejected is not None:
-            await context.abort(
-                grpc.StatusCode.PERMISSION_DENIED,
-                f"{rejected} is not available on a server for several users: it would run code or access files "
-                "outside the metastore's rights",
-            )
-        yield message

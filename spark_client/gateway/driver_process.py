@@ -1,91 +1,110 @@
-"""The process of a driver: its command, its environment and its directory."""
+"""The process of a driver: its command, its environment, and what the gateway and the driver tell each other.
+
+The command line and the environment hold no secret, and no text of a user: all of it is in the first line of the
+standard input. Programs such as sudo remove variables, and pass standard input on. The driver answers with one line.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import os
 import random
 import socket
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import spark_client
-from spark_client.gateway.relay import RelayToken
-from spark_client.jvm import class_cache
 
-_CACHE: Final = "cache"  # for compiled classes
 _EPHEMERAL: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _FIRST_PORT: Final = 10000  # lower ports belong to well-known services
-_NOT_INHERITED: Final = (
-    "METASTORE_",
-    "HADOOP_USER_NAME",
-    "SPARK_REMOTE",
-    "SPARK_CONNECT_MODE",
-)  # prefixes of variables
+_PROGRAM: Final = ("-W", "ignore", "-m", "spark_client.commands.driver")
+_READY: Final = "ready "
+_LARGEST: Final = 2**20  # bytes of a line
+# Variables that the launch command gets, by name or prefix. Others may hold credentials of the gateway.
+_PASSED: Final = (
+    *("HOME", "LANG", "LC_", "PATH", "TZ"),
+    *("HADOOP_CONF_DIR", "HIVE_CONF_DIR", "JAVA_HOME", "SPARK_CONF_DIR", "SPARK_HOME"),
+)
 
 
-def directory(folder: Path) -> Path:
-    """Returns the directory that the driver may write. The gateway's own files are next to it."""
-    return folder / "files"
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a driver reads from its standard input.
 
-
-def cache(folder: Path) -> Path:
-    """Returns the directory of the driver's compiled classes."""
-    return directory(folder) / _CACHE
-
-
-async def execute(
-    folder: Path, arguments: Sequence[str], paths: Sequence[str], environment: Mapping[str, str], output: int
-) -> asyncio.subprocess.Process:
-    """Starts a driver. `arguments` of `spark_client.commands.driver`. `paths`: other directories that it may use.
-    `output`: descriptor of a file for its output.
+    Attributes:
+        user: of the metastore.
+        uri: address of the relay, where the driver reaches the metastore.
+        token: delegation token for the relay.
+        secret: which clients of the driver must present.
+        connect, thrift: whether the driver has these servers.
+        master, warehouse, conf: as of `spark_client.serve`.
     """
-    sandbox = [f"--sandbox={path}" for path in (str(directory(folder)), *paths)]
+
+    user: str
+    uri: str
+    token: str
+    secret: str
+    connect: bool
+    thrift: bool
+    master: str | None
+    warehouse: str | None
+    conf: Mapping[str, str]
+
+    def line(self) -> bytes:
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+    @classmethod
+    def read(cls, line: str) -> Order:
+        """Raises ValueError if the gateway has ended."""
+        return cls(**json.loads(line))
+
+
+def ready_line(connect: int | None, thrift: int | None) -> str:
+    """Returns the answer of a driver: the ports on which its servers listen."""
+    return f"{_READY}{connect or 0} {thrift or 0}\n"
+
+
+async def read_ports(output: asyncio.StreamReader) -> tuple[int, int] | None:
+    """Returns the ports in the answer of a driver, or None if it ends before. Launch programs may write other lines."""
+    async for line in output:
+        if line.startswith(_READY.encode()):
+            connect, thrift = map(int, line.split()[1:])
+            return connect, thrift
+    return None
+
+
+async def execute(launch: Sequence[str], output: int) -> asyncio.subprocess.Process:
+    """Starts a driver. `launch`: first words of the command. `output`: descriptor of a file for its messages.
+
+    The directory is one that every user can enter. Raises OSError.
+    """
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-W", "ignore", "-m", "spark_client.commands.driver", *arguments, *sandbox),
+        *(*launch, sys.executable, *_PROGRAM),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=output,
-        cwd=directory(folder),
-        env=environment,
+        limit=_LARGEST,
+        cwd="/",
+        env=_environment(),
     )
 
 
-def environment(user: str, token: RelayToken, folder: Path) -> dict[str, str]:
-    """Returns the environment of a driver, and creates its directory.
-
-    The user's name is a system property: with the environment variable HADOOP_USER_NAME, Spark's Thrift server would
-    run statements as a proxy user without tokens.
-    """
-    own = directory(folder)
-    own.mkdir()
-    quoted = user.replace("\\", "\\\\").replace('"', '\\"')
-    options = f'-Djava.io.tmpdir={own} -XX:-UsePerfData "-DHADOOP_USER_NAME={quoted}"'
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_INHERITED)}
+def _environment() -> dict[str, str]:
+    passed = {name: value for name, value in os.environ.items() if name.startswith(_PASSED)}
     packages = str(Path(spark_client.__file__).parents[1])
-    class_cache.copy_to(cache(folder))  # a user must not write to classes of other drivers
-    return {
-        **inherited,
-        "PYTHONPATH": os.pathsep.join(filter(None, (packages, os.environ.get("PYTHONPATH")))),
-        "METASTORE_CLIENT_TOKEN": token.text,
-        "SPARK_USER": user,
-        "TMPDIR": str(own),
-        "HOME": str(own),
-        "XDG_CACHE_HOME": str(cache(folder)),
-        "SPARK_SUBMIT_OPTS": options,
-    }
+    return {**passed, "PYTHONPATH": os.pathsep.join(filter(None, (packages, os.environ.get("PYTHONPATH"))))}
 
 
 def free_port() -> int:
-    """Returns a free port outside the kernel's range of ephemeral ports, if possible above it: services listen below.
-
-    Python functions of users can bind ephemeral ports only (`sandbox`), so none gets the port of a driver that has
-    ended. If the range leaves no other ports, it returns an ephemeral one.
+    """Returns a free port outside the kernel's range of ephemeral ports, which connections of other programs use, and
+    if possible above it: services listen below. If the range leaves no other ports, it returns an ephemeral one.
     """
     low, high = map(int, _EPHEMERAL.read_text().split())
     above, below = range(high + 1, 2**16), range(_FIRST_PORT, low)

@@ -7,11 +7,10 @@ import logging
 import os
 import secrets
 import shutil
-import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -25,13 +24,16 @@ from metastore.client.errors import AuthenticationError, ClientError, LoginUnava
 from spark_client.errors import SessionError
 from spark_client.gateway import driver_process
 from spark_client.gateway.driver_log import DriverLog
+from spark_client.gateway.driver_process import Order
+from spark_client.gateway.launch import Launch
+from spark_client.gateway.listening import listener_of
 from spark_client.gateway.logins import Login, Logins
 from spark_client.gateway.relay import Relay, RelayToken, new_token
-from spark_client.jvm import class_cache
 
 _LOG = logging.getLogger(__name__)
 _START: Final = 300.0  # seconds
-_STOP: Final = 20.0  # seconds
+_STOP: Final = 20.0  # seconds until a driver gets a signal
+_SIGNALLED: Final = 5.0  # seconds between two signals
 _CHECK: Final = 5.0  # seconds between two checks of logins and idle drivers
 _PERMITTED_WITHOUT_LOGIN: Final = 15.0  # seconds
 _UNCHECKED: Final = 600.0  # seconds for which a driver runs while the metastore does not check its user's login
@@ -47,24 +49,29 @@ class DriverOptions:
     """The options that all drivers share.
 
     Attributes:
-        arguments: arguments of `spark_client.commands.driver`.
-        paths: directories that drivers may use in addition to the warehouse.
+        launch: the command that starts a driver as its user.
         connect, thrift: whether a driver has these servers.
+        master, warehouse, conf: as of `spark_client.serve`.
         limit: maximum number of drivers.
         idle_timeout: seconds without a call after which a driver stops.
     """
 
-    arguments: Sequence[str]
-    paths: Sequence[str]
+    launch: Launch
     connect: bool
     thrift: bool
+    master: str | None
+    warehouse: str | None
+    conf: Mapping[str, str]
     limit: int
     idle_timeout: float
 
 
 @dataclass(slots=True, eq=False)
 class Driver:
-    """A running driver. `uses` counts its open calls. `folder` has its log and its own directory."""
+    """A running driver. `uses` counts its open calls. `folder` has its log.
+
+    `listeners`: the sockets of its ports, if the system shows them. `end`: the task that stops it.
+    """
 
     user: str
     secret: str
@@ -76,10 +83,20 @@ class Driver:
     thrift: int = 0
     uses: int = 0
     last_use: float = field(default_factory=time.monotonic)
+    listeners: dict[int, str | None] = field(default_factory=dict)
+    end: asyncio.Task[bool] | None = None
 
     @property
     def is_running(self) -> bool:
         return self.process.returncode is None
+
+    def check_listener(self, port: int) -> None:
+        """Raises SessionError if another program listens on a port of this driver, which has then ended: its user must
+        get neither the secret nor a statement. Call it when the connection exists, and before it is used.
+        """
+        known = self.listeners.get(port)
+        if known is not None and listener_of(port) != known:
+            raise SessionError(f"the driver of {self.user} has ended: try again")
 
     def __enter__(self) -> Driver:
         """Marks the driver as used, so that it does not stop as idle."""
@@ -112,7 +129,6 @@ class Drivers:
         self._rejected_since: dict[str, float] = {}  # user to the time since which no login has been valid
         self._drivers: dict[str, Driver] = {}
         self._starts: dict[str, asyncio.Task[Driver]] = {}  # by user
-        self._ends: set[asyncio.Task[None]] = set()
 
     async def log_in(self, credentials: Credentials, address: str = "") -> Login:
         """Returns the login of these credentials. Raises the errors of `Logins.log_in`.
@@ -202,10 +218,10 @@ class Drivers:
         The start goes on if the caller is cancelled: the user's next call finds the driver.
         """
         user = login.user
-        driver = self._drivers.get(user)
-        if driver is not None and driver.is_running:
-            return driver
         if user not in self._starts:
+            driver = self._drivers.get(user)
+            if driver is not None and driver.is_running and driver.end is None:
+                return driver
             others = (self._drivers.keys() | self._starts.keys()) - {user}
             if len(others) >= self._options.limit:
                 raise SessionError(
@@ -217,9 +233,12 @@ class Drivers:
         return await asyncio.shield(self._starts[user])
 
     async def _replace(self, user: str) -> Driver:
-        """Starts a driver for a user, and first removes one that has ended."""
-        if ended := self._drivers.get(user):
-            await self._stop(ended)
+        """Starts a driver for a user, and first removes one that ends or has ended."""
+        if (ended := self._drivers.get(user)) and not await self._stop(ended):
+            raise SessionError(
+                f"the previous driver of {user} does not end: ask the administrator to end its process "
+                f"{ended.process.pid}"
+            )
         try:
             self._drivers[user] = driver = await self._start(user)
         except OSError as error:
@@ -231,10 +250,12 @@ class Drivers:
         while True:
             await asyncio.sleep(_CHECK)
             await self._check_logins()
-            for driver in list(self._drivers.values()):
+            for user, driver in list(self._drivers.items()):
+                if user in self._starts:
+                    continue
                 idle = not driver.uses and time.monotonic() - driver.last_use > self._options.idle_timeout
-                if idle or not driver.is_running or self._is_rejected(driver.user):
-                    await self._stop(driver)
+                if idle or not driver.is_running or driver.end is not None or self._is_rejected(user):
+                    self._stop(driver)  # a driver that does not end must not delay the checks of others
 
     async def stop(self) -> None:
         """Stops all drivers, including those that are starting."""
@@ -242,7 +263,7 @@ class Drivers:
         for start in starts:
             start.cancel()
         await asyncio.gather(*starts, return_exceptions=True)
-        await asyncio.gather(*(self._stop(driver) for driver in list(self._drivers.values())), *self._ends)
+        await asyncio.gather(*(self._stop(driver) for driver in list(self._drivers.values())))
         for login in self._known.values():
             login.connection.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -281,48 +302,58 @@ class Drivers:
     async def _start(self, user: str) -> Driver:
         """Starts a driver and waits until it is ready. Raises SessionError. After an error, nothing of the driver
         remains."""
-        token, secret = new_token(user), secrets.token_hex(32)
+        launch = await asyncio.to_thread(self._options.launch.command, user)
+        token = new_token(user)
         folder = Path(tempfile.mkdtemp(prefix="spark-driver-"))
         log = DriverLog(folder)
         self._relay.add(token, lambda: self._credentials_of(user))
-        wanted = {"connect": self._options.connect, "thrift": self._options.thrift}
-        ports = {name: driver_process.free_port() if is_wanted else 0 for name, is_wanted in wanted.items()}
         try:
-            process = await self._execute(folder, ports, driver_process.environment(user, token, folder), log)
+            process = await self._execute(launch, log)
         except BaseException:  # also cancellation: no token, log or folder of the driver must stay
             self._relay.remove(token)
             await log.end()
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        driver = Driver(user, secret, token, folder, process, log, **ports)
+        self._drivers[user] = driver = Driver(user, secrets.token_hex(32), token, folder, process, log)
         try:
             await self._wait_until_ready(driver)
         except BaseException:  # also cancellation: the process must not stay
             await self._stop(driver)
             raise
-        class_cache.copy_from(driver_process.cache(folder))  # the user has not used the driver yet
         _LOG.info("the driver of %s has started: process %s, log %s", user, process.pid, folder / "log")
         return driver
 
-    async def _execute(
-        self, folder: Path, ports: Mapping[str, int], environment: Mapping[str, str], log: DriverLog
-    ) -> asyncio.subprocess.Process:
-        arguments = [f"--{name}={port}" for name, port in ports.items() if port]
-        arguments += [f"--uri=thrift://127.0.0.1:{self._relay.port}", *self._options.arguments]
+    async def _execute(self, launch: Sequence[str], log: DriverLog) -> asyncio.subprocess.Process:
         output = await log.open()
         try:
-            return await driver_process.execute(folder, arguments, self._options.paths, environment, output)
+            return await driver_process.execute(launch, output)
         finally:
             os.close(output)
 
+    def _order(self, driver: Driver) -> Order:
+        options = self._options
+        return Order(
+            user=driver.user,
+            uri=f"thrift://127.0.0.1:{self._relay.port}",
+            token=driver.token.text,
+            secret=driver.secret,
+            connect=options.connect,
+            thrift=options.thrift,
+            master=options.master,
+            warehouse=options.warehouse,
+            conf=options.conf,
+        )
+
     async def _wait_until_ready(self, driver: Driver) -> None:
-        """Sends the driver its secret and reads its first line. Raises SessionError if it ends before."""
-        line = b""
-        driver.process.stdin.write(f"{driver.secret}\n".encode())  # type: ignore[union-attr] # it is a pipe
+        """Sends the driver its order and reads its answer. Raises SessionError if it ends before."""
+        ports = None
+        driver.process.stdin.write(self._order(driver).line())  # type: ignore[union-attr] # it is a pipe
         with suppress(TimeoutError):
             async with asyncio.timeout(_START):
-                line = await driver.process.stdout.readline()  # type: ignore[union-attr] # it is a pipe
-        if line:
+                ports = await driver_process.read_ports(driver.process.stdout)  # type: ignore[arg-type] # it is a pipe
+        if ports is not None:
+            driver.connect, driver.thrift = ports
+            driver.listeners = {port: listener_of(port) for port in ports}
             return
         await driver.log.end()
         text = driver.log.tail(_SHOWN)
@@ -330,29 +361,36 @@ class Drivers:
         _LOG.error("the driver of %s does not start: %s", driver.user, text)
         raise SessionError(f"the driver of {driver.user} does not start: {reason.removeprefix('metastore: ')}")
 
-    async def _stop(self, driver: Driver) -> None:
+    def _stop(self, driver: Driver) -> asyncio.Future[bool]:
         """Stops a driver and removes its files. The user's next call starts a new one. Continues if the caller ends."""
-        end = asyncio.ensure_future(self._end(driver))
-        self._ends.add(end)
-        end.add_done_callback(self._ends.discard)
-        await asyncio.shield(end)
+        if driver.end is None or (driver.end.done() and not driver.end.result()):
+            driver.end = asyncio.create_task(self._end(driver))
+        return asyncio.shield(driver.end)
 
-    async def _end(self, driver: Driver) -> None:
-        status = None
+    async def _end(self, driver: Driver) -> bool:
+        """Closes the standard input of a driver, with which it ends, and then tries signals: the gateway may have no
+        permission to send them. Returns whether the driver has ended.
+        """
+        status = driver.process.returncode
+        self._relay.remove(driver.token)
+        if driver.process.stdin is not None:
+            driver.process.stdin.close()
+        signals: tuple[Callable[[], None] | None, ...] = (None, driver.process.terminate, driver.process.kill)
+        for send, seconds in zip(signals, (_STOP, _SIGNALLED, _SIGNALLED), strict=True):
+            with suppress(ProcessLookupError, PermissionError):
+                if send is not None:
+                    send()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(driver.process.wait(), seconds)
+                break
+        else:
+            _LOG.error("the driver of %s does not end: process %s", driver.user, driver.process.pid)
+            return False
         if self._drivers.get(driver.user) is driver:
             del self._drivers[driver.user]
-            status = driver.process.returncode
-        self._relay.remove(driver.token)
-        with suppress(ProcessLookupError):
-            driver.process.send_signal(signal.SIGTERM)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_STOP):
-                await driver.process.wait()
-        with suppress(ProcessLookupError):
-            driver.process.kill()
-        await driver.process.wait()
         await driver.log.end()
-        if status is not None:
+        if status is not None and driver.listeners:
             _LOG.warning("the driver of %s ended with status %s: %s", driver.user, status, driver.log.tail(_SHOWN))
         await asyncio.to_thread(shutil.rmtree, driver.folder, ignore_errors=True)
         _LOG.info("the driver of %s has stopped", driver.user)
+        return True

@@ -25,22 +25,19 @@ _SIZE: Final = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
 _UNITS: Final = {"k": 2**10, "m": _MIB, "g": 2**30, "t": 2**40}
 
 
-def driver_limit(wanted: int | None, conf: Mapping[str, str]) -> int:
-    """Returns the maximum number of drivers. `wanted`: --max-drivers, or None for as many as fit, at most 8.
+def driver_limit(conf: Mapping[str, str]) -> int:
+    """Returns the number of drivers that fit into the memory, at most 8.
 
-    Raises SessionError if `wanted` drivers, or a single one, do not fit: the kernel would kill one of them later.
+    Raises SessionError if a single one does not fit: the kernel would kill it later.
     """
     text = conf.get(_MEMORY) or server_settings.default_setting(_MEMORY) or "1g"
-    heap, available = _bytes(_MEMORY, text, _MIB), int(memory_bytes() * _SHARE) - _GATEWAY
-    fits = max(0, available // (heap + _BESIDE_HEAP))
-    if fits >= (wanted or 1):
-        return wanted or min(fits, _MOST)
-    fix = f"lower --max-drivers to {fits}, or {_MEMORY}" if fits else f"lower {_MEMORY}"
-    what = "a driver needs" if (wanted or 1) == 1 else f"{wanted} drivers need"
+    driver, available = _bytes(_MEMORY, text, _MIB) + _BESIDE_HEAP, int(memory_bytes() * _SHARE) - _GATEWAY
+    if driver <= available:
+        return min(available // driver, _MOST)
     raise SessionError(
-        f"{what} {(wanted or 1) * (heap + _BESIDE_HEAP) // _MIB} MiB ({_MEMORY}={text} and "
-        f"{_BESIDE_HEAP // _MIB} MiB each), and {max(0, available) // _MIB} MiB of {memory_bytes() // _MIB} MiB are "
-        f"available for drivers: {fix}"
+        f"a driver needs {driver // _MIB} MiB ({_MEMORY}={text} and {_BESIDE_HEAP // _MIB} MiB), and "
+        f"{max(0, available) // _MIB} MiB of {memory_bytes() // _MIB} MiB are available for drivers: lower {_MEMORY}, "
+        "or set --max-drivers if --launch starts drivers in containers or units with memory of their own"
     )
 
 

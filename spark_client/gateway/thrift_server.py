@@ -50,6 +50,7 @@ class ThriftServer:
             with await self._drivers.driver_of(login) as driver:
                 below = await asyncio.open_connection("127.0.0.1", driver.thrift)
             try:
+                driver.check_listener(driver.thrift)
                 with self._counted(login.user), self._drivers.connected(login), _Calls(driver) as calls:
                     await sasl.log_in(*below, Plain(login.user, driver.secret))
                     sasl.accept(writer)

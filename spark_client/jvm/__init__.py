@@ -93,18 +93,17 @@ def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Se
             builder("QualifiedPartitionName"),
         )
     )
-    early = [rule(name) for name in ("RestrictedDriver", "CatalogNames", "ProbeMetastore", "ResolveV2Writes")]
+    early = [rule(name) for name in ("CatalogNames", "ProbeMetastore", "ResolveV2Writes")]
     for early_rule in early if versions.RULES_BEFORE_NAMES else ():
         extensions.injectHintResolutionRule(early_rule)
     parser_rules = java_class(gateway.jvm, "java.util.List").of(*(() if versions.RULES_BEFORE_NAMES else early))
     tables = rule("ResolveHiveTables")
     extensions.injectParser(builder("Parser$Builder", dispatcher, "|".join(first_words), parser_rules))
-    extensions.injectResolutionRule(rule("RestrictedDriver"))
     extensions.injectResolutionRule(rule("Statement$Resolve"))
     extensions.injectResolutionRule(tables)
     extensions.injectPostHocResolutionRule(rule("Explain$Resolve"))
     extensions.injectPostHocResolutionRule(tables)
-    for name in ("RestrictedDriver", "ResolveDependentTables", "CheckWrites", "CheckFileSinks"):
+    for name in ("ResolveDependentTables", "CheckWrites", "CheckFileSinks"):
         extensions.injectPostHocResolutionRule(rule(name))
     extensions.injectPreCBORule(rule("CheckReads"))
     extensions.injectPostHocResolutionRule(rule("ResolveSkewJoin"))  # after Spark has padded char(n) columns

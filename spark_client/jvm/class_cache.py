@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping
@@ -59,31 +58,6 @@ def keep(name: str, files: Mapping[str, bytes]) -> None:
             old.unlink()
     except OSError as error:
         _LOG.debug("%s is not cached: %s", name, error)
-
-
-def copy_to(home: Path) -> None:
-    """Copies the jars for a process with `XDG_CACHE_HOME=home`. Copies none if the cache is not used."""
-    own = home / _NAME
-    own.mkdir(mode=0o700, parents=True)
-    try:
-        for jar in _directory().glob("*.jar"):
-            shutil.copy2(jar, own)
-    except OSError as error:
-        _LOG.debug("the class cache is not used: %s", error)
-
-
-def copy_from(home: Path) -> None:
-    """Stores the jars that a process with `XDG_CACHE_HOME=home` has added. Stores none if the directory is not
-    writable."""
-    try:
-        directory = _directory()
-        for jar in (home / _NAME).glob("*.jar"):
-            if not (directory / jar.name).exists():
-                partial = directory / f".{jar.name}.{os.getpid()}"
-                shutil.copy2(jar, partial)
-                partial.replace(directory / jar.name)
-    except OSError as error:
-        _LOG.debug("new classes are not cached: %s", error)
 
 
 def _directory() -> Path:

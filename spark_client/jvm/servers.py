@@ -20,7 +20,6 @@ from spark_client.jvm import versions
 from spark_client.jvm.capabilities import capabilities
 from spark_client.jvm.objects import java_class
 from spark_client.jvm.server_settings import CONNECT_TOKEN
-from spark_client.jvm.sessions import RESTRICTED
 
 _CONNECT = "org.apache.spark.sql.connect.service.SparkConnectService"
 _THRIFT = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
@@ -115,15 +114,7 @@ def start_thrift(spark: SparkSession, host: str, port: int, password: str | None
             started = server.startWithSparkSession(spark._jsparkSession, False)  # noqa: FBT003, SLF001 - the parameter `exitOnError`
         else:
             started = server.startWithContext(spark._jsparkSession.sqlContext())  # noqa: SLF001
-    if spark.conf.get(RESTRICTED, None) == "true":
-        _restrict_hive_sessions(spark, started)
     return started
-
-
-def _restrict_hive_sessions(spark: SparkSession, server: Any) -> None:
-    """Limits the settings that sessions copy to Hive's own configuration when they are opened (HadoopNames.java)."""
-    class_ = capabilities(spark.sparkContext._gateway).loader("core").loadClass("spark_client.core.HadoopNames")  # noqa: SLF001
-    server.getHiveConf().setModifiableWhiteListRegex(class_.getField("OF_HIVE_SESSIONS").get(None))
 
 
 def _set_properties(spark: SparkSession) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from threading import Event, Thread
-from typing import Any, Final
+from typing import Any
 
 from py4j.protocol import INPUT_CONVERTER, Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
@@ -17,23 +16,10 @@ from pyspark.sql import SparkSession
 
 from spark_client.errors import SessionError, UnsupportedSparkError, first_line
 from spark_client.jvm import Handlers, install, versions
-from spark_client.jvm.capabilities import capabilities, once_per_gateway
+from spark_client.jvm.capabilities import capabilities
 from spark_client.jvm.objects import java_class
 
-RESTRICTED: Final = "spark.metastore.restricted"
-"""The setting of a driver of one of several users. RestrictedDriver.java reads it."""
-# The settings of file systems that hold credentials, such as fs.s3a.secret.key and fs.azure.account.key.….
-_SECRET = re.compile(r"spark\.hadoop\..*(secret|password|token|key|credential)", re.IGNORECASE)
-
 _PYTHON: Final = "PYSPARK_PYTHON"  # the variable that names the Python of functions
-
-# Hive's sessions replace variables in the settings of clients. Only clients' settings can enable it.
-_SUBSTITUTION: Final = "hive.variable.substitute"
-_RESTRICTIONS: Final = "hive.conf.restricted.list"
-_BY_DEFAULT: Final = "HIVE_CONF_RESTRICTED_LIST"  # Hive's name of the same setting, which knows its default
-
-# The protocols by which Java's XML parsers read other files.
-XML: Final = tuple(f"javax.xml.accessExternal{kind}" for kind in ("DTD", "Schema", "Stylesheet"))
 
 # Settings that name plug-in classes. Their code runs while a SparkContext starts.
 _CODE_AT_START = ("spark.plugins", "spark.extraListeners")
@@ -60,10 +46,6 @@ def start_context(conf: SparkConf) -> SparkContext:
         # Java knows the master of spark-submit and of spark-defaults.conf. Its system properties have these settings.
         _confirm_python(conf.get("spark.master") or _system_property(gateway, "spark.master"))
     versions.check_java(_java_version(gateway.jvm))
-    if conf.get(RESTRICTED) == "true":
-        _load_known_formats_only(gateway)
-        _reject_objects_of_clients(gateway)
-        _protect_system_properties(gateway)
     preparation = Thread(target=_prepare_classes, args=(gateway, conf), name="prepare", daemon=True)
     preparation.start()
     try:
@@ -108,40 +90,6 @@ def _import_pandas() -> None:
     if _forked.wait(timeout=60):
         with suppress(Exception):  # PySpark reports it where it needs the module
             import_module("pyspark.testing.utils")
-
-
-def _load_known_formats_only(gateway: Any) -> None:
-    """Sets the class loader from which those of all sessions descend (KnownFormats.java). Spark does not run yet."""
-    thread = java_class(gateway.jvm, "java.lang.Thread").currentThread()
-    confined = capabilities(gateway).constructor("core", "KnownFormats")
-    parents = java_class(gateway.jvm, "java.util.List").of(thread.getContextClassLoader()).toArray()
-    thread.setContextClassLoader(confined.newInstance(parents))
-
-
-def _reject_objects_of_clients(gateway: Any) -> None:
-    """Sets the filter of serialized objects (ClientObjects.java). Java accepts it before it reads the first object."""
-    filter_ = capabilities(gateway).singleton("ClientObjects")
-    java_class(gateway.jvm, "java.io.ObjectInputFilter$Config").setSerialFilterFactory(filter_)
-
-
-def _protect_system_properties(gateway: Any) -> None:
-    """Makes clients of JDBC unable to set system properties (SystemProperties.java), and Hive and Hadoop unable to
-    replace variables by settings, by system properties and by variables of the environment."""
-    system = java_class(gateway.jvm, "java.lang.System")
-    confine_xml(gateway)
-    system.setProperty(_SUBSTITUTION, "false")
-    by_hive = java_class(gateway.jvm, "org.apache.hadoop.hive.conf.HiveConf$ConfVars").valueOf(_BY_DEFAULT)
-    system.setProperty(_RESTRICTIONS, f"{by_hive.getDefaultValue()},{_SUBSTITUTION}")
-    constructor = capabilities(gateway).constructor("core", "SystemProperties")
-    known = java_class(gateway.jvm, "java.util.List").of(system.getProperties()).toArray()
-    system.setProperties(constructor.newInstance(known))
-    java_class(gateway.jvm, "org.apache.hadoop.conf.Configuration").setRestrictSystemPropertiesDefault(True)
-
-
-def confine_xml(gateway: Any) -> None:
-    """Makes documents of XML unable to name other files: SQL's xpath functions read the DTD that a document names."""
-    for name in XML:
-        java_class(gateway.jvm, "java.lang.System").setProperty(name, "")
 
 
 def _prepare_classes(gateway: Any, conf: SparkConf) -> None:
@@ -201,34 +149,6 @@ def hadoop_setting(spark: SparkSession, name: str) -> str | None:
 def new_session(spark: SparkSession) -> Any:
     """Returns a new JVM session with the same rules, and with its own settings and views."""
     return spark._jsparkSession.newSession()  # noqa: SLF001 - PySpark has no public API for it
-
-
-def own_job(spark: SparkSession) -> Mapping[str, str]:
-    """Returns the option of a writer that makes RestrictedDriver.java accept files which this library names."""
-    return {"spark_client.job": _key(spark.sparkContext._gateway)}  # noqa: SLF001
-
-
-@once_per_gateway
-def _key(gateway: Any) -> str:
-    class_ = capabilities(gateway).loader("core").loadClass("spark_client.core.RestrictedDriver")
-    return str(class_.getField("KEY").get(None))
-
-
-def without_secrets(options: Mapping[str, str]) -> dict[str, str]:
-    """Returns options of sessions without credentials, which sessions also find in the context (see `hide_secrets`)."""
-    return {name: value for name, value in options.items() if not _SECRET.match(name)}
-
-
-def hide_secrets(spark: SparkSession) -> None:
-    """Removes credentials from the settings of `spark` and of new sessions, whose users can read them. Hadoop keeps
-    them.
-    """
-    context, shared = spark.sparkContext._jsc.sc(), spark._jsparkSession.sharedState()  # noqa: SLF001
-    for name, _ in spark.sparkContext.getConf().getAll():
-        if _SECRET.match(name):
-            for conf in (context.conf(), shared.conf()):
-                conf.remove(name)
-            spark.conf.unset(name)
 
 
 def is_running(context: SparkContext) -> bool:

@@ -43,7 +43,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
     "migrations": [("versions", "servers"), ("runner",), ("env",)],
     "spark_client": [
         ("errors",),
-        ("context", "sandbox"),
+        ("context",),
         ("jvm",),
         ("table",),
         ("scan",),

@@ -1,4 +1,4 @@
-"""A running `metastore spark serve` with one driver for each user, and its clients."""
+"""A running `metastore spark serve` with a driver for each user, and its clients."""
 
 from __future__ import annotations
 
@@ -110,12 +110,16 @@ def serving(
     folder: Path,
     *,
     connect: bool = True,
+    launch: str = "env USER={user}",
     options: Sequence[str] = (),
     variables: Mapping[str, str] | None = None,
 ) -> Iterator[Gateway]:
-    """Starts the program, and stops it at the end. `variables`: of its environment."""
+    """Starts the program, and stops it at the end. `launch`: the launch command; the default changes no user.
+    `variables`: of its environment.
+    """
     thrift, connect_port = free_port(), free_port() if connect else None
     arguments = ["--uri", f"thrift://localhost:{metastore.port}", "--thrift", str(thrift), "--master", "local[2]"]
+    arguments += ["--launch", launch]
     arguments += [*(f"--conf={text}" for text in SMALL), *options]
     arguments += ["--connect", str(connect_port)] if connect_port else []
     with (folder / "log").open("w") as log:

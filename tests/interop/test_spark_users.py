@@ -1,15 +1,21 @@
-"""Two users of one `metastore spark serve`, on a metastore with passwords and grants: each acts with the own rights.
+"""Two users of one `metastore spark serve`, each with a driver of an own user of the operating system.
 
-With every version of Spark. Spark Connect of Spark 3.5 cannot authenticate; there, clients come by JDBC only.
+Root makes the users. With every version of Spark. Spark Connect of Spark 3.5 cannot authenticate; there, clients come
+by JDBC only.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -18,13 +24,53 @@ import pytest
 from metastore.client import Credentials, connect
 from metastore.security.passwords import PasswordFile
 from spark_client.jvm.versions import TESTED
-from tests.fixtures.server import running
+from tests.fixtures.os_users import LAUNCH, Account, accounts, cannot_run, missing
+from tests.fixtures.server import Server, running
+from tests.fixtures.sparks import python_of
 from tests.interop.spark_gateway import Gateway, command, password_of, serving
 from thrift_idl.gen.hive_metastore.ttypes import Database, PrincipalType
 
 HIDDEN = "TABLE_OR_VIEW_NOT_FOUND"
-HIVE = "org.apache.hadoop.hive.ql.io"
-REJECTED = "is not available on a server for several users"
+STRANGER = "spark_stranger"  # of the metastore, but not of the operating system
+
+
+@dataclass
+class Users:
+    """A running gateway, and its two users. `folder` has the warehouse."""
+
+    gateway: Gateway
+    alice: Account
+    bob: Account
+    passwords: PasswordFile
+    folder: Path
+
+    def connect(self) -> Gateway:
+        """Returns the gateway if its Spark Connect can authenticate. Skips the test otherwise."""
+        if self.gateway.connect is None:
+            pytest.skip(f"Spark Connect of Spark {self.gateway.spark} cannot authenticate")
+        return self.gateway
+
+    def ask(self, account: Account, *statements: str) -> str:
+        """Returns what beeline prints."""
+        return self.gateway.beeline(account.name, password_of(account.name), *statements)
+
+    def table(self, account: Account, name: str) -> Path:
+        return self.folder / "warehouse" / f"{account.name}.db" / name
+
+    def create(self, account: Account, name: str) -> None:
+        """Makes a table in a directory of the user: the metastore makes it as the user of the metastore."""
+        answer = self.ask(account, f"CREATE TABLE {account.name}.{name} (id INT, name STRING) USING parquet")
+        assert self.table(account, name).is_dir(), answer
+        os.chown(self.table(account, name), account.uid, account.uid)
+
+    def driver(self, account: Account) -> tuple[psutil.Process, psutil.Process]:
+        """Returns the driver of a user and its Java."""
+        (java,) = (
+            process
+            for process in psutil.Process(self.gateway.process.pid).children(recursive=True)
+            if process.name() == "java" and process.uids().real == account.uid
+        )
+        return java.parent(), java
 
 
 @pytest.fixture(scope="module", params=TESTED)
@@ -32,317 +78,151 @@ def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="module")
-def users(tmp_path_factory: pytest.TempPathFactory, version: str) -> PasswordFile:
-    file = PasswordFile(tmp_path_factory.mktemp(f"users-{version}") / "users")
-    for name in ("admin", "alice", "bob"):
-        file.add(name, password_of(name))
-    return file
-
-
-@pytest.fixture(scope="module")
-def any_gateway(
-    version: str, make_database: Callable[[], str], users: PasswordFile, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Gateway]:
-    options = ["--authentication", "password", "--password-file", str(users._path), "--authorization", "grants"]
+@contextmanager
+def served(version: str, database: str, folder: Path, made: list[Account]) -> Iterator[tuple[Gateway, PasswordFile]]:
+    passwords = PasswordFile(folder / "users")
+    for name in ("admin", "root", STRANGER, *(account.name for account in made)):
+        passwords.add(name, password_of(name))
+    options = ["--authentication", "password", "--password-file", str(passwords._path), "--authorization", "grants"]
     options += ["--admins", "admin", "--allow-password-without-tls", "true"]
-    folder = tmp_path_factory.mktemp(f"gateway-{version}")
-    with running(make_database(), tmp_path_factory.mktemp(f"metastore-{version}"), *options) as server:
-        admin = Credentials(user="admin", password=password_of("admin"))
-        with connect(f"thrift://localhost:{server.port}", credentials=admin) as client:
-            for user in ("alice", "bob"):
-                client.methods.create_database(Database(name=user, ownerName=user, ownerType=PrincipalType.USER))
+    with running(database, folder, *options) as server:
+        make_databases(server, folder, made)
         with serving(
             version,
             server,
             folder,
             connect=version != "3.5",
-            options=["--conf=spark.hadoop.fs.s3a.secret.key=xyzzy-setting"],
-            variables={"AWS_SECRET_ACCESS_KEY": "xyzzy-variable"},
+            launch=LAUNCH,
+            variables={"AWS_SECRET_ACCESS_KEY": "xyzzy"},
         ) as gateway:
-            yield gateway
+            yield gateway, passwords
 
 
-@pytest.fixture
-def gateway(any_gateway: Gateway) -> Gateway:
-    """A gateway with Spark Connect."""
-    if any_gateway.connect is None:
-        pytest.skip(f"Spark Connect of Spark {any_gateway.spark} cannot authenticate")
-    return any_gateway
+def make_databases(server: Server, folder: Path, made: list[Account]) -> None:
+    """Makes a database for each user, in a directory of the user."""
+    admin = Credentials(user="admin", password=password_of("admin"))
+    with connect(f"thrift://localhost:{server.port}", credentials=admin) as client:
+        for account in made:
+            client.methods.create_database(
+                Database(name=account.name, ownerName=account.name, ownerType=PrincipalType.USER)
+            )
+            directory = folder / "warehouse" / f"{account.name}.db"
+            directory.mkdir(exist_ok=True)
+            directory.chmod(0o755)  # so that the files decide
+            os.chown(directory, account.uid, account.uid)
+
+
+@pytest.fixture(scope="module")
+def users(version: str, make_database: Callable[[], str]) -> Iterator[Users]:
+    if reason := missing():
+        pytest.skip(reason)
+    # Not in a directory of pytest, which other users cannot enter.
+    folder = Path(tempfile.mkdtemp(prefix="spark-users-"))
+    folder.chmod(0o755)
+    with accounts(("spark_alice", "spark_bob")) as made:
+        if reason := cannot_run(python_of(version), made[0]):
+            pytest.skip(reason)
+        with served(version, make_database(), folder, made) as (gateway, passwords):
+            (folder / "warehouse").chmod(0o755)
+            yield Users(gateway, *made, passwords, folder)
+    shutil.rmtree(folder)
 
 
 def test_spark_connect_of_spark_3_is_rejected(version: str) -> None:
     if version != "3.5":
         pytest.skip("Spark Connect can authenticate")
-    arguments = ("--uri", "thrift://127.0.0.1:1", "--share-level", "user", "--connect", "15002")
+    arguments = ("--uri", "thrift://127.0.0.1:1", "--launch", "env USER={user}", "--connect", "15002")
     ran = subprocess.run(command(version, *arguments), capture_output=True, text=True, check=False)
     assert ran.returncode == 1
     assert re.fullmatch(r"metastore: Spark Connect of Spark 3\.5\.\d cannot authenticate: [^\n]*--thrift\n", ran.stderr)
 
 
 @pytest.mark.timeout(900)
-def test_alice_works_with_her_tables(gateway: Gateway) -> None:
-    answers = gateway.ask(
-        "alice",
-        "CREATE TABLE alice.t (id INT, x STRING) PARTITIONED BY (d STRING) SKEWED BY (x) ON ('a') "
-        "STORED AS DIRECTORIES STORED AS PARQUET",
-        "INSERT INTO alice.t VALUES (1, 'a', '1'), (2, 'b', '2')",
-        "INSERT OVERWRITE TABLE alice.t PARTITION (d = '2') VALUES (3, 'c')",
-        "CREATE TABLE alice.plain USING parquet AS SELECT 7 AS id",
-        "CACHE TABLE alice.plain",
-        "CREATE GLOBAL TEMPORARY VIEW seen AS SELECT * FROM alice.t",
-        "SELECT current_user(), id, x FROM alice.t ORDER BY id",
-        "SELECT * FROM global_temp.seen WHERE id = 1",
-        "SELECT count(*) FROM alice.plain",
-        "!udf",
-        "SHOW DATABASES",
-    )
-    assert answers[6:] == [
-        [["alice", 1, "a"], ["alice", 3, "c"]],
-        [[1, "a", "1"]],
-        [[1]],
-        [[2]],
-        [["alice"], ["default"]],
-    ], answers
+def test_each_driver_has_its_user_and_the_rights_of_that_user(users: Users) -> None:
+    for account in (users.alice, users.bob):
+        name = account.name
+        users.create(account, "by_jdbc")
+        answer = users.ask(
+            account,
+            f"INSERT INTO {name}.by_jdbc SELECT 11, current_user()",
+            f"SELECT concat('result ', id, name) FROM {name}.by_jdbc",
+            "SELECT concat('user ', reflect('java.lang.System', 'getProperty', 'user.name'))",
+        )
+        assert f"result 11{name}" in answer, answer
+        assert f"user {name}" in answer, answer
+        driver, java = users.driver(account)
+        assert {process.uids().real for process in (driver, java)} == {account.uid}
+        assert {path.stat().st_uid for path in users.table(account, "by_jdbc").rglob("*.parquet")} == {account.uid}
+        log = users.gateway.metastore.log.read_text()
+        assert f" {name} create_table" in log
+    for statement in (f"SELECT * FROM {users.alice.name}.by_jdbc", f"DROP TABLE {users.alice.name}.by_jdbc"):
+        assert HIDDEN in users.ask(users.bob, statement)
 
 
 @pytest.mark.timeout(900)
-def test_bob_sees_nothing_of_alice(gateway: Gateway) -> None:
-    location = f"{warehouse(gateway)}/alice.db/plain"
-    assert list(Path(location).iterdir())
-    answers = gateway.ask(
-        "bob",
-        "SHOW DATABASES",
-        "SELECT * FROM alice.t",
-        "SELECT * FROM alice.nosuch",
-        "SELECT * FROM global_temp.seen",
-        "DROP TABLE alice.t",
-        f"SELECT * FROM parquet.`{location}`",
-        f"SELECT nosuch FROM parquet.`{location}`",
-        f"CREATE TABLE bob.stolen (id INT) USING parquet LOCATION '{location}'",
-        f"CREATE TEMPORARY VIEW stolen USING parquet OPTIONS (path '{location}')",
-        f"LOAD DATA INPATH '{location}' INTO TABLE bob.mine",
-        f"SHOW SCANS OF SELECT * FROM parquet.`{location}`",
-        f"!read {location}",
-        f"!write {location}",
-        f"!udf-read {location}",
-        "!udf-memory",
-        "!jar",
-        "!setting spark.sql.catalog.other org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
-        "SELECT reflect('java.lang.System', 'getenv', 'METASTORE_CLIENT_TOKEN')",
-        "CREATE TABLE bob.mine AS SELECT current_user() AS name",
-        "SELECT * FROM bob.mine",
-        "CREATE TABLE bob.paths (line STRING) STORED AS TEXTFILE",
-        f"INSERT INTO bob.paths VALUES ('file:{location}')",
-        f"CREATE EXTERNAL TABLE bob.links (line STRING) STORED AS INPUTFORMAT '{HIVE}.SymlinkTextInputFormat' "
-        f"OUTPUTFORMAT '{HIVE}.HiveIgnoreKeyTextOutputFormat' LOCATION '{warehouse(gateway)}/bob.db/paths'",
-        "SELECT * FROM bob.links",
-        f"CREATE TABLE bob.stolen USING parquet LOCATION '{location}'",
-        f"CREATE TABLE bob.stolen USING parquet LOCATION '{location}-nosuch'",
-        "!java-object",
-        "!setting spark.sql.optimizer.excludedRules spark_client.core.CheckReads",
-    )
-    assert answers[0] == [["bob"], ["default"]]
-    hidden = [re.sub("nosuch|stolen|seen|`t`", "…", answer) for answer in answers[1:4]]
-    assert all(HIDDEN in text for text in hidden), hidden
-    assert answers[1].replace("`t`", "`nosuch`").replace("[alice, t]", "[alice, nosuch]") == answers[2]
-    assert HIDDEN in answers[4]
-    assert [REJECTED in text for text in answers[5:7]] == [True, True], answers[5:7]
-    assert "PERMISSION" in answers[7].upper(), answers[7]
-    assert [REJECTED in text for text in answers[8:13]] == [True] * 5, answers[8:13]
-    assert answers[13:15] == [[["PermissionError"]], [["no process of others"]]]
-    assert all(REJECTED in text for text in answers[15:18]), answers[15:18]
-    assert answers[19] == [["bob"]]
-    assert [isinstance(answer, str) for answer in answers[20:24]] == [False, False, True, True], answers[20:]
-    assert all(REJECTED in text for text in (*answers[24:26], answers[27])), answers[24:]
-    assert re.search("Failed to unpack|filter status: REJECTED", answers[26]), answers[26]  # by version of Spark
-    assert "HashMap" not in answers[26], answers[26]
+def test_the_operating_system_protects_files(users: Users) -> None:
+    """Nothing but permissions: statements may name files, and the metastore does not see them."""
+    users.create(users.alice, "private")
+    answer = users.ask(users.alice, f"INSERT INTO {users.alice.name}.private VALUES (7, 'x')")
+    (file,) = users.table(users.alice, "private").rglob("*.parquet")
+    file.chmod(0o600)
+    for account, expected in ((users.alice, "result 7"), (users.bob, "Permission denied")):
+        answer = users.ask(account, f"SELECT concat('result ', id) FROM parquet.`{file}`")
+        assert expected in answer, answer
+    directory = users.table(users.alice, "private")
+    answer = users.ask(users.bob, f"INSERT OVERWRITE DIRECTORY '{directory}' USING parquet SELECT 1")
+    assert "denied" in answer or "FAILED" in answer or "Unable to" in answer, answer
+    assert file.exists()
 
 
 @pytest.mark.timeout(900)
-def test_settings_and_options_lead_to_no_other_files(gateway: Gateway) -> None:
-    location = Path(f"{warehouse(gateway)}/alice.db/plain")
-    before = sorted(location.iterdir())
-    option = f"WITH ('PATH'='{location}', a='1', b='2', c='3', d='4', e='5', recursiveFileLookup='true')"
-    xsd = f"map('rowValidationXSDPath', '{before[0]}')"
-    analyzer = "spark.sql.analyzer.singlePassResolver.enabled"  # Spark's second analyzer, which runs no injected rules
-    answers = gateway.ask(
-        "bob",
-        "CREATE TABLE bob.lines (line STRING) USING text",
-        "CREATE TABLE bob.numbers (id INT) USING parquet",
-        f"SET {analyzer}=true",
-        f"!conf-set {analyzer}",
-        "!conf-set spark.sql.optimizer.excludedRules",
-        f"SELECT * FROM parquet.`{location}`",
-        f"SELECT * FROM bob.numbers {option}",
-        f"SELECT * FROM bob.lines {option}",
-        f"INSERT INTO bob.lines {option} VALUES ('x')",
-        f"SELECT from_xml('<a>1</a>', 'a INT', {xsd})",
-        "!conf-set fs.file.impl.disable.cache",
-        "!conf-set parquet.private.read.filter.predicate",
-        "SET orc.kryo.sarg=AAAA",
-        "ALTER TABLE bob.numbers SET TBLPROPERTIES ('parquet.private.read.filter.predicate' = 'AAAA')",
-        f"CREATE TABLE bob.schema (id INT) STORED AS AVRO TBLPROPERTIES ('avro.schema.url' = '{before[0]}')",
-        f"ALTER TABLE bob.lines SET SERDEPROPERTIES ('avro.schema.url' = '{before[0]}')",
-        "CREATE TABLE bob.of_database LIKE bob.numbers USING jdbc",
-        "!write-other",
-    )
-    assert answers[:2] == [[], []]
-    assert sorted(location.iterdir()) == before
-    (rejected, inserted, relative, taken, free) = gateway.ask(
-        "bob",
-        f"SELECT * FROM bob.lines {option}",
-        "INSERT INTO bob.lines VALUES ('x')",  # not into the rejected relation, which Spark caches
-        "SELECT * FROM text.`..`",
-        f"CREATE TABLE bob.taken STORED AS PARQUET LOCATION '{location}' AS SELECT 1 AS id",
-        f"CREATE TABLE bob.taken STORED AS PARQUET LOCATION '{location}-nosuch' AS SELECT 1 AS id",
-    )
-    assert REJECTED in rejected, rejected
-    assert inserted == [], inserted
-    assert HIDDEN in relative, relative
-    assert "PERMISSION" in taken.upper(), taken
-    assert taken == free.replace("-nosuch", "")
-    assert REJECTED in answers[8] or answers[8] == []  # Spark 4.0 and 4.1 may write to the own table
-    assert [answer for answer in answers[2:8] + answers[9:] if REJECTED not in answer] == []
-    url = gateway.beeline("bob", password_of("bob"), "SELECT 1", settings=[f"{analyzer}=true"])
-    assert REJECTED in url or "Failed to open new session" in url, url
+def test_functions_of_a_user_find_nothing_of_others(users: Users) -> None:
+    gateway, path = users.connect(), users.alice.home / "private"
+    path.write_text("text of alice")
+    path.chmod(0o600)
+    os.chown(path, users.alice.uid, users.alice.uid)
+    users.alice.home.chmod(0o755)
+    users.ask(users.alice, "SELECT 1")  # her driver runs
+    for account, content in ((users.alice, "text of alice"), (users.bob, "PermissionError")):
+        ((found,),) = gateway.ask(account.name, f"!look {path}")[0]
+        uid, first, *_ = found.splitlines()
+        assert (int(uid), first) == (account.uid, content)
+        assert "xyzzy" not in found  # of the gateway
+        others = {users.alice.name, users.bob.name} - {account.name}
+        assert not [name for name in others if f"SPARK_USER={name}" in found]
+    assert "ermission denied" in str(gateway.ask(users.bob.name, f"!read {path}"))
 
 
 @pytest.mark.timeout(900)
-def test_credentials_of_the_storage_are_hidden(gateway: Gateway) -> None:
-    variables = ("${env:AWS_SECRET_ACCESS_KEY}", "${spark.hadoop.fs.s3a.secret.key}")
-    attempts = (
-        *(f"SELECT '{variable}'" for variable in variables),
-        *(f"SELEC '{variable}'" for variable in variables),
-        *(f"!expression '{variable}'" for variable in variables),
-        *(f"!setting-variable {variable}" for variable in variables),
-        "!conf spark.hadoop.fs.s3a.secret.key",
-        "!conf fs.s3a.secret.key",
-        "SET",
-        "SET -v",
-        "SET spark.hadoop.fs.s3a.secret.key",
-        "!udf-environment",
-    )
-    answers = gateway.ask("bob", *attempts)
-    assert [attempt for attempt, answer in zip(attempts, answers, strict=True) if "xyzzy-" in str(answer)] == []
-    assert [REJECTED in answer for answer in answers[:8]] == [True] * 8, answers
-
-
-@pytest.mark.timeout(900)
-def test_credentials_of_the_storage_are_hidden_from_jdbc(any_gateway: Gateway) -> None:
-    statements = ("SELECT '${env:AWS_SECRET_ACCESS_KEY}'", "SELECT '${spark.hadoop.fs.s3a.secret.key}'", "SET")
-    for statement in statements:
-        assert "xyzzy-" not in any_gateway.beeline("bob", password_of("bob"), statement)
-
-
-@pytest.mark.timeout(900)
-def test_a_table_cannot_be_saved_over_files_of_others(gateway: Gateway) -> None:
-    directory = Path(f"{warehouse(gateway)}/alice.db/plain")
-    before = sorted(directory.iterdir())
-    (answer,) = gateway.ask("bob", f"!save-as {directory}")
-    assert isinstance(answer, str), answer  # an error
-    assert sorted(directory.iterdir()) == before
-    assert gateway.ask("alice", "SELECT id FROM alice.plain") == [[[7]]]
-
-
-@pytest.mark.timeout(900)
-def test_bob_cannot_use_the_session_of_alice(gateway: Gateway) -> None:
+def test_bob_cannot_use_the_session_of_alice(users: Users) -> None:
+    gateway, alice, bob = users.connect(), users.alice.name, users.bob.name
     session = "00112233-4455-6677-8899-aabbccddeeff"
-    assert gateway.ask(
-        "alice", "CREATE TEMPORARY VIEW own AS SELECT 5 AS id", "!keep", options=f";session_id={session}"
-    )
-    for options in (f";session_id={session}", f";session_id={session};user_id=alice"):
-        answers = gateway.ask("bob", "SELECT * FROM own", "SELECT current_user()", options=options)
+    assert gateway.ask(alice, "CREATE TEMPORARY VIEW own AS SELECT 5 AS id", "!keep", options=f";session_id={session}")
+    for options in (f";session_id={session}", f";session_id={session};user_id={alice}"):
+        answers = gateway.ask(bob, "SELECT * FROM own", "SELECT current_user()", options=options)
         assert HIDDEN in answers[0]
-        assert answers[1] == [["bob"]]
-    assert gateway.ask("alice", "SELECT * FROM own", options=f";session_id={session}") == [[[5]]]
+        assert answers[1] == [[bob]]
+    assert gateway.ask(alice, "SELECT * FROM own", options=f";session_id={session}") == [[[5]]]
 
 
 @pytest.mark.timeout(900)
-def test_other_credentials_are_rejected(gateway: Gateway) -> None:
-    assert gateway.ask("bob", "SELECT 1", password=password_of("alice"))[0].startswith("UNAUTHENTICATED")
-    assert gateway.ask("nobody", "SELECT 1")[0].startswith("UNAUTHENTICATED")
+def test_other_credentials_and_accounts_are_rejected(users: Users) -> None:
+    ask = users.gateway.beeline
+    assert "root is a system account (user id 0)" in ask("root", password_of("root"), "SELECT 1")
+    assert "does not start: setpriv: " in ask(STRANGER, password_of(STRANGER), "SELECT 1")
+    assert "unknown or the password is wrong" in ask(users.alice.name, "wrong", "SELECT 1")
+    if users.gateway.connect is not None:
+        (answer,) = users.gateway.ask(users.bob.name, "SELECT 1", password=password_of(users.alice.name))
+        assert answer.startswith("UNAUTHENTICATED"), answer
 
 
 @pytest.mark.timeout(900)
-def test_jdbc_statements_run_as_the_user(any_gateway: Gateway) -> None:
-    ask = any_gateway.beeline
-    location = f"{warehouse(any_gateway)}/alice.db/by_jdbc"
-    alice = ask(
-        *("alice", password_of("alice")),
-        "CREATE TABLE alice.by_jdbc USING parquet AS SELECT 11 AS id, current_user() AS name",
-        "CREATE GLOBAL TEMPORARY VIEW seen_by_jdbc AS SELECT * FROM alice.by_jdbc",
-        "SELECT concat('result ', id, name) FROM global_temp.seen_by_jdbc",
-    )
-    assert "result 11alice" in alice, alice
-    assert list(Path(location).iterdir())
-    rejected = (
-        f"SELECT * FROM parquet.`{location}`",
-        f"CREATE TEMPORARY VIEW stolen USING parquet OPTIONS (path '{location}')",
-        "SELECT reflect('java.lang.System', 'getenv', 'METASTORE_CLIENT_TOKEN')",
-        "ADD JAR /tmp/a.jar",
-        f"INSERT OVERWRITE DIRECTORY '{location}' USING parquet SELECT 1",
-    )
-    for statement in rejected:
-        bob = ask("bob", password_of("bob"), statement)
-        assert REJECTED in bob, bob
-    for table in ("alice.by_jdbc", "global_temp.seen_by_jdbc"):
-        bob = ask("bob", password_of("bob"), f"SELECT concat('result ', id, name) FROM {table}")
-        assert HIDDEN in bob, bob
-        assert "result 11" not in bob, bob
-    bob = ask("bob", password_of("bob"), f"CREATE TABLE bob.stolen (id INT) USING parquet LOCATION '{location}'")
-    assert "PERMISSION" in bob.upper(), bob
-    own = ("CREATE TABLE bob.by_jdbc USING parquet AS SELECT current_user() AS name", "SELECT * FROM bob.by_jdbc")
-    assert "> bob\n" in ask("bob", password_of("bob"), *own)  # after beeline's prompt
-    assert "unknown or the password is wrong" in ask("alice", "wrong", "SELECT 1")
-
-
-@pytest.mark.timeout(900)
-def test_variables_in_settings_and_properties_are_not_replaced(any_gateway: Gateway) -> None:
-    x = "x=${env:AWS_SECRET_ACCESS_KEY}"
-    for settings in (x, f"hive.variable.substitute=true {x}", "hive.metastore.uris=thrift://127.0.0.1:1"):
-        answer = any_gateway.beeline("bob", password_of("bob"), "SET x", settings=settings.split())
-        assert "Failed to open new session" in answer, answer
-        assert "xyzzy" not in answer, answer
-    bob = Credentials(user="bob", password=password_of("bob"))
-    for name, value in (
-        ("mapreduce.input.linerecordreader.line.maxlength", "${env.AWS_SECRET_ACCESS_KEY}"),
-        ("any", "${fs.s3a.secret.key}"),
-        ("fs.file.impl", "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"),
-    ):
-        with connect(f"thrift://localhost:{any_gateway.metastore.port}", credentials=bob) as client:
-            table = client.methods.get_table("bob", "by_jdbc")
-            table.tableName, table.sd.location, table.parameters = "variables", None, {name: value}
-            client.methods.create_table(table)
-            answer = any_gateway.beeline("bob", password_of("bob"), "SELECT * FROM bob.variables")
-            client.methods.drop_table("bob", "variables", True)
-        assert REJECTED in answer, answer
-        assert "xyzzy" not in answer, answer
-
-
-@pytest.mark.timeout(900)
-def test_a_view_brings_no_catalog(any_gateway: Gateway) -> None:
-    any_gateway.beeline("bob", password_of("bob"), "CREATE VIEW bob.one AS SELECT 1 AS id")
-    bob = Credentials(user="bob", password=password_of("bob"))
-    with connect(f"thrift://localhost:{any_gateway.metastore.port}", credentials=bob) as client:
-        view = client.methods.get_table("bob", "one")
-        view.tableName, view.viewOriginalText, view.viewExpandedText = "other", *["SELECT * FROM other.a.b"] * 2
-        catalog = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
-        view.parameters["view.sqlConfig.spark.sql.catalog.other"] = catalog
-        client.methods.create_table(view)
-    answer = any_gateway.beeline("bob", password_of("bob"), "SELECT * FROM bob.other")
-    if any_gateway.spark != "3.5":  # where rules run only after names are resolved: a driver is missing
-        assert REJECTED in answer, answer
-    assert "> 1\n" in any_gateway.beeline("bob", password_of("bob"), "SELECT id FROM bob.one")
-
-
-@pytest.mark.timeout(900)
-def test_everything_listens_on_loopback(any_gateway: Gateway) -> None:
-    processes = psutil.Process(any_gateway.process.pid).children(recursive=True)
+def test_everything_listens_on_loopback(users: Users) -> None:
+    processes = psutil.Process(users.gateway.process.pid).children(recursive=True)
     assert len([process for process in processes if process.name() == "java"]) == 2
     open_ = [
         each.laddr.ip
-        for process in (psutil.Process(any_gateway.process.pid), *processes)
+        for process in (psutil.Process(users.gateway.process.pid), *processes)
         for each in process.net_connections()
         if not each.raddr
     ]
@@ -350,15 +230,8 @@ def test_everything_listens_on_loopback(any_gateway: Gateway) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_the_metastore_logs_the_users(any_gateway: Gateway) -> None:
-    log = any_gateway.metastore.log.read_text()
-    assert " alice create_table" in log
-    assert " bob create_table" in log
-
-
-@pytest.mark.timeout(900)
-def test_a_driver_ends_with_its_java(any_gateway: Gateway) -> None:
-    driver, java = driver_of(any_gateway, "bob")
+def test_a_driver_ends_with_its_java(users: Users) -> None:
+    driver, java = users.driver(users.bob)
     driver.parent().send_signal(signal.SIGSTOP)  # the gateway cannot end the driver
     try:
         java.kill()
@@ -366,35 +239,19 @@ def test_a_driver_ends_with_its_java(any_gateway: Gateway) -> None:
             time.sleep(0.1)
     finally:
         driver.parent().send_signal(signal.SIGCONT)
-    assert "> bob\n" in any_gateway.beeline("bob", password_of("bob"), "SELECT * FROM bob.by_jdbc")
-
-
-def driver_of(gateway: Gateway, user: str) -> tuple[psutil.Process, psutil.Process]:
-    """Returns the driver of a user and its Java."""
-    (java,) = (
-        process
-        for process in psutil.Process(gateway.process.pid).children(recursive=True)
-        if process.name() == "java" and process.environ().get("SPARK_USER") == user
-    )
-    return java.parent(), java
+    answer = users.ask(users.bob, f"SELECT concat('result ', id) FROM {users.bob.name}.by_jdbc")
+    assert "result 11" in answer, answer
 
 
 @pytest.mark.timeout(900)
-def test_a_removed_user_loses_the_driver(any_gateway: Gateway, users: PasswordFile) -> None:
-    users.remove("bob")
-    _, java = driver_of(any_gateway, "bob")
+def test_a_removed_user_loses_the_driver(users: Users) -> None:
+    _, java = users.driver(users.bob)
+    users.passwords.remove(users.bob.name)
     psutil.wait_procs([java], timeout=240)
     assert not java.is_running()
-    assert "unknown or the password is wrong" in any_gateway.beeline("bob", password_of("bob"), "SELECT 1")
-    assert "result 11" in any_gateway.beeline(
-        "alice", password_of("alice"), "SELECT concat('result ', max(id)) FROM alice.by_jdbc"
-    )
-    if any_gateway.connect is not None:
-        assert any_gateway.ask("bob", "SELECT 1")[0].startswith("UNAUTHENTICATED")
-        assert any_gateway.ask("alice", "SELECT max(id) FROM alice.t") == [[[3]]]
-
-
-def warehouse(gateway: Gateway) -> str:
-    admin = Credentials(user="admin", password=password_of("admin"))
-    with connect(f"thrift://localhost:{gateway.metastore.port}", credentials=admin) as client:
-        return str(client.get_database("default").location).removeprefix("file:")
+    assert "unknown or the password is wrong" in users.ask(users.bob, "SELECT 1")
+    answer = users.ask(users.alice, f"SELECT concat('result ', max(id)) FROM {users.alice.name}.by_jdbc")
+    assert "result 11" in answer, answer
+    assert not [
+        path for path in Path(tempfile.gettempdir()).glob("spark-driver-*") if path.stat().st_uid == users.bob.uid
+    ]

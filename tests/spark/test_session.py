@@ -17,7 +17,6 @@ from pyspark.sql import SparkSession
 import spark_client
 from spark_client import Session
 from spark_client.errors import InvalidAddressError, SessionError
-from spark_client.jvm import sessions
 from tests.fixtures.real_hive import free_port
 from tests.fixtures.server import Server
 from tests.fixtures.spark_servers import connect_settings
@@ -193,20 +192,6 @@ def test_a_client_of_spark_connect_starts_no_driver(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("SPARK_REMOTE", "sc://somewhere")
     with pytest.raises(SessionError, match=r"SPARK_REMOTE makes this process a client of Spark Connect: unset it, or"):
         spark_client.session("thrift://127.0.0.1:1")
-
-
-def test_new_sessions_show_no_credentials_that_hadoop_has(spark: Session) -> None:
-    name = "fs.test.secret.key"
-    context, shared = spark.sparkContext._jsc.sc(), spark._jsparkSession.sharedState()
-    context.hadoopConfiguration().set(name, "secret")
-    for conf in (context.conf(), shared.conf()):
-        conf.set(f"spark.hadoop.{name}", "secret")
-    assert spark.newSession().conf.get(f"spark.hadoop.{name}") == "secret"
-    sessions.hide_secrets(spark)
-    new = spark.newSession()
-    assert new.conf.get(f"spark.hadoop.{name}", "missing") == "missing"
-    assert new.conf.get(name, "missing") == "missing"
-    assert sessions.hadoop_setting(new, name) == "secret"
 
 
 def test_threads_query_at_the_same_time(spark: Session, table_name: str) -> None:

@@ -3,97 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
-import tempfile
 import threading
-from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from metastore.client import Credentials, parse_uris
+from metastore.client import Credentials
 from metastore.client.errors import AuthenticationError, LoginUnavailableError, MetastoreUnavailableError
 from spark_client.errors import SessionError
 from spark_client.gateway import drivers as module
-from spark_client.gateway.driver_log import DriverLog
-from spark_client.gateway.drivers import Driver, DriverOptions, Drivers
 from spark_client.gateway.logins import Login
-from spark_client.gateway.relay import Relay, new_token
+from tests.unit.gateway.fake_drivers import Logins, SleepingDrivers, run
 
-LIMIT = 2
-
-
-class Connection:
-    """A connection that a test closes."""
-
-    is_alive = True
-
-    def close(self) -> None:
-        self.is_alive = False
-
-
-class Logins:
-    """Accepts everybody until `error` is set. Notes the logins."""
-
-    def __init__(self) -> None:
-        self.error: Exception | None = None
-        self.made: list[Login] = []
-
-    def log_in(self, credentials: Credentials) -> Login:
-        if self.error is not None:
-            raise self.error
-        connection: Any = Connection()
-        self.made.append(Login(str(credentials.user), credentials, connection))
-        return self.made[-1]
-
-
-class SleepingDrivers(Drivers):
-    """Drivers whose processes only sleep."""
-
-    def __init__(self, logins: Any, folder: Path, idle_timeout: float = 1000) -> None:
-        relay = Relay(parse_uris("thrift://127.0.0.1:1"))
-        super().__init__(logins, relay, DriverOptions((), (), True, True, LIMIT, idle_timeout))
-        self.folder = folder
-
-    async def _start(self, user: str) -> Driver:
-        await asyncio.sleep(0)
-        process = await asyncio.create_subprocess_exec("sleep", "600")
-        return Driver(user, "secret", new_token(user), self.folder / user, process, DriverLog(self.folder))
-
-    async def of(self, user: str, password: str = "x") -> Driver:
-        return await self.driver_of(await self.log_in(Credentials(user=user, password=password)))
-
-
-class StartingDrivers(SleepingDrivers):
-    """Drivers that are ready when the file `go` exists in their folder."""
-
-    _start = Drivers._start
-
-    def __init__(self, logins: Any, folder: Path) -> None:
-        super().__init__(logins, folder)
-        self.started: asyncio.Queue[tuple[Path, asyncio.subprocess.Process]] = asyncio.Queue()
-
-    async def _execute(self, folder: Path, *_: object) -> asyncio.subprocess.Process:
-        process = await asyncio.create_subprocess_exec(
-            *("sh", "-c", "read -r secret; until [ -e go ]; do sleep 0.01; done; echo ready; exec sleep 600"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            cwd=folder,
-        )
-        self.started.put_nowait((folder, process))
-        return process
-
-
-def run(body: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(asyncio.wait_for(body(), 60))
-
-
-@pytest.fixture(autouse=True)
-def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_CHECK", 0.01)
-    monkeypatch.setattr(module, "_PERMITTED_WITHOUT_LOGIN", 0)
+pytestmark = pytest.mark.usefixtures("short_intervals")
 
 
 def test_calls_of_a_user_share_a_driver_and_a_login(tmp_path: Path) -> None:
@@ -279,63 +201,5 @@ def test_a_rejected_login_ends_its_clients_although_another_one_keeps_the_driver
         await asyncio.wait(tasks)
         assert not drivers._connected
         await drivers.stop()
-
-    run(body)
-
-
-@pytest.fixture
-def own_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Directories of drivers are in `tmp_path`. There is no class cache, as with a read-only home directory."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-
-
-@pytest.mark.usefixtures("own_directories")
-def test_the_start_continues_without_the_caller(tmp_path: Path) -> None:
-    async def body() -> None:
-        drivers = StartingDrivers(Logins(), tmp_path)
-        cancelled = asyncio.ensure_future(drivers.of("alice"))
-        folder, process = await drivers.started.get()
-        cancelled.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await cancelled
-        (folder / "go").touch()
-        driver = await drivers.of("alice")
-        assert driver.process is process
-        assert drivers.started.empty()
-        await drivers.stop()
-
-    run(body)
-
-
-@pytest.mark.usefixtures("own_directories")
-def test_a_driver_that_starts_when_the_server_stops_leaves_nothing(tmp_path: Path) -> None:
-    async def body() -> None:
-        drivers = StartingDrivers(Logins(), tmp_path)
-        starting = asyncio.ensure_future(drivers.of("alice"))
-        folder, process = await drivers.started.get()
-        await drivers.stop()
-        assert process.returncode is not None
-        assert not folder.exists()
-        with pytest.raises(asyncio.CancelledError):
-            await starting
-
-    run(body)
-
-
-@pytest.mark.usefixtures("own_directories")
-def test_a_program_that_cannot_be_executed_is_one_error_and_leaves_nothing(tmp_path: Path) -> None:
-    async def body() -> None:
-        drivers = StartingDrivers(Logins(), tmp_path)
-        drivers._execute = failing  # type: ignore[method-assign]
-        with pytest.raises(SessionError, match=r"the driver of alice does not start: .*Cannot allocate memory"):
-            await drivers.of("alice")
-        assert [path.name for path in tmp_path.iterdir()] == ["file"]
-        assert not drivers._relay._clients
-        await drivers.stop()
-
-    async def failing(*_: object) -> asyncio.subprocess.Process:
-        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
 
     run(body)

@@ -32,34 +32,31 @@ def container(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def test_as_many_as_fit(monkeypatch: pytest.MonkeyPatch, size: int, heap: str | None, expected: int) -> None:
     monkeypatch.setattr(memory, "memory_bytes", lambda: size)
     conf = {"spark.driver.memory": heap} if heap else {}
-    assert driver_limit(None, conf) == expected
-    assert driver_limit(1, conf) == 1
+    assert driver_limit(conf) == expected
 
 
 @pytest.mark.usefixtures("container")
-def test_more_than_fit_are_rejected() -> None:
+def test_a_driver_that_does_not_fit_is_rejected() -> None:
     with pytest.raises(
         SessionError,
-        match=r"^8 drivers need 12192 MiB \(spark.driver.memory=1g and 500 MiB each\), and 3486 MiB of 4096 MiB are "
-        r"available for drivers: lower --max-drivers to 2, or spark.driver.memory$",
+        match=r"^a driver needs 8692 MiB \(spark.driver.memory=8g and 500 MiB\), and 3486 MiB of 4096 MiB are "
+        r"available for drivers: lower spark.driver.memory, or set --max-drivers",
     ):
-        driver_limit(8, {})
-    with pytest.raises(SessionError, match=r"^a driver needs .*: lower spark.driver.memory$"):
-        driver_limit(None, {"spark.driver.memory": "8g"})
+        driver_limit({"spark.driver.memory": "8g"})
 
 
 @pytest.mark.usefixtures("container")
 def test_the_heap_of_spark_defaults_counts(no_defaults: Path) -> None:
     no_defaults.write_text("spark.driver.memory 512m\n")
-    assert driver_limit(None, {}) == 3
-    assert driver_limit(None, {"spark.driver.memory": "1g"}) == 2
+    assert driver_limit({}) == 3
+    assert driver_limit({"spark.driver.memory": "1g"}) == 2
 
 
 @pytest.mark.usefixtures("container")
 @pytest.mark.parametrize("text", ["much", "1.5g", "-1g", "1q"])
 def test_a_size_that_spark_does_not_accept(text: str) -> None:
     with pytest.raises(SessionError, match=rf"^spark.driver.memory={text} is not a size: write 1g or 512m$"):
-        driver_limit(None, {"spark.driver.memory": text})
+        driver_limit({"spark.driver.memory": text})
 
 
 def test_the_largest_message_is_that_of_the_drivers(no_defaults: Path) -> None:

@@ -168,13 +168,13 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 def test_jdbc_clients_are_passed_to_the_driver_of_their_user(logins: Logins) -> None:
     async def run() -> None:
         below = await asyncio.start_server(echo, "127.0.0.1", 0)
-        server = ThriftServer(logins, StubDrivers(logins, thrift=below.sockets[0].getsockname()[1]))
-        port = free_port()
+        drivers = StubDrivers(logins, thrift=below.sockets[0].getsockname()[1])
+        server, port = ThriftServer(logins, drivers), free_port()
         await server.start("127.0.0.1", port, None)
         async with connection(port) as (reader, writer):
             await sasl.log_in(reader, writer, Plain("bob", "bob's password"))
             assert await reader.readexactly(4) == b"bob "
-            server._drivers._forget(password("bob"))  # they are no longer valid
+            drivers._forget(password("bob"))  # they are no longer valid
             assert await reader.read() == b""
         async with connection(port) as (reader, writer):
             await sasl.log_in(reader, writer, Plain("bob", "bob's password"))
@@ -183,9 +183,12 @@ def test_jdbc_clients_are_passed_to_the_driver_of_their_user(logins: Logins) -> 
             for user, wrong in (("bob", "alice's password"), ("nobody", "x"), ("bob", SECRET)):
                 with pytest.raises(AuthenticationError, match="unknown or the password is wrong"):
                     await log_in(port, user, wrong)
+            drivers.driver.listeners[drivers.driver.thrift] = "a socket that has been closed"
+            with pytest.raises(AuthenticationError, match="the driver of stub has ended"):
+                await log_in(port, "bob", "bob's password")
             await server.stop()
             assert await reader.read() == b""
-        await server._drivers.stop()
+        await drivers.stop()
         below.close()
 
     asyncio.run(run())
@@ -278,6 +281,9 @@ def test_a_port_that_was_taken_is_one_line(logins: Logins) -> None:
     asyncio.run(run())
 
 
+LAUNCH = "env USER={user}"
+
+
 @pytest.fixture
 def program(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """`program(uri, **options)` returns the module and arguments that the command executes."""
@@ -290,9 +296,9 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     monkeypatch.setattr(spark, "java_required", lambda _command: nullcontext())
     monkeypatch.setattr(spark, "require_packages", lambda *_names: None)
 
-    def program(uri: str, allow_path: tuple[str, ...] = (), **options: object) -> str:
-        empty = {"connect": None, "thrift": 10000, "share_level": None, "uri": uri}
-        assert spark.serve(("a=b",), allow_path, {**empty, **options}) == 0
+    def program(uri: str, **options: object) -> str:
+        empty = {"connect": None, "thrift": 10000, "share_level": None, "launch": None, "uri": uri}
+        assert spark.serve(("a=b",), {**empty, **options}) == 0
         return executed[-1]
 
     return program
@@ -302,11 +308,14 @@ def test_the_share_level_follows_the_metastore(
     server: Server, metastore_server: Server, program: Callable[..., str]
 ) -> None:
     users, trusting = f"thrift://localhost:{server.port}", metastore_server.uri
-    assert program(users) == f"spark_client.commands.gateway --thrift=10000 --uri={users} --conf=a=b"
+    gateway = "spark_client.commands.gateway --thrift=10000"
+    for level in (None, "user"):
+        assert program(users, share_level=level, launch=LAUNCH).split(" --launch=")[0] == gateway
+        with pytest.raises(ConfigurationError, match=r"need --launch, .* --share-level server runs one driver"):
+            program(users, share_level=level)
     assert program(trusting) == f"spark_client.commands.serve --thrift=10000 --uri={trusting} --conf=a=b"
     assert program(users, share_level="server").startswith("spark_client.commands.serve ")
-    assert program(users, ("/data",), max_drivers=3).startswith("spark_client.commands.gateway --thrift=10000 ")
-    assert program(users, ("/data",), max_drivers=3).endswith(" --max_drivers=3 --allow_path=/data --conf=a=b")
+    assert program(users, launch=LAUNCH, max_drivers=3).endswith(" --max_drivers=3 --conf=a=b")
 
 
 def test_the_share_level_is_not_guessed_without_a_metastore(program: Callable[..., str]) -> None:
@@ -319,8 +328,8 @@ def test_the_share_level_is_not_guessed_without_a_metastore(program: Callable[..
 def test_an_option_of_the_other_share_level_is_rejected(server: Server, program: Callable[..., str]) -> None:
     users = f"thrift://localhost:{server.port}"
     with pytest.raises(ConfigurationError, match="--connect-token-file has no effect with --share-level user"):
-        program(users, connect_token_file="file")
-    with pytest.raises(ConfigurationError, match="--allow-path has no effect with --share-level server"):
-        program(users, ("/data",), share_level="server")
+        program(users, launch=LAUNCH, connect_token_file="file")
+    with pytest.raises(ConfigurationError, match="--launch has no effect with --share-level server"):
+        program(users, launch=LAUNCH, share_level="server")
     with pytest.raises(ConfigurationError, match="cannot share port 10000"):
         program(users, connect=10000)
