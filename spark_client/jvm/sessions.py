@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from threading import Event, Thread
-from typing import Any
+from typing import Any, Final
 
 from py4j.protocol import INPUT_CONVERTER, Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
