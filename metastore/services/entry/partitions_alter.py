@@ -330,11 +330,16 @@ def _fill_statistics(
     counted: Mapping[str, DirectoryStatistics | None],
     context: Mapping[str, str],
 ) -> None:
-    """Fills in basic statistics where they are missing or changed (Hive's MetaStoreUtils.requireCalStats).
+    """Fills in basic statistics where they are missing or changed (Hive's MetaStoreUtils.requireCalStats), or the
+    partition has another location. Hive 2.3 keeps the statistics of the old location, and answers queries from them.
 
     Repeats the attempt if directories are not counted yet.
     """
-    changed = [change.new.partition for change in changes if _needs_count(change.old.partition, change.new.partition)]
+    changed = [
+        new.partition
+        for old, new in changes
+        if _needs_count(old.partition, new.partition) or new.partition.sd.location != old.partition.sd.location
+    ]
     attempt.require_listed(_locations(changed), counted)
     fill_statistics(changed, counted, context)
     if states_accuracy(context):
