@@ -67,6 +67,11 @@ def restated(parameters: Mapping[str, str], context: Mapping[str, str]) -> dict[
     return {**parameters, ACCURATE: _text(basic=True, columns=_read(parameters)[1])}
 
 
+def claims_rows(parameters: Mapping[str, str]) -> bool:
+    """Returns whether the basic statistics, such as the number of rows, are marked as accurate."""
+    return _read(parameters)[0]
+
+
 def states_accuracy(context: Mapping[str, str]) -> bool:
     """Returns whether the client's context says who made the statistics of partitions."""
     return context.get(_GENERATED) in (_BY_TASK, _BY_USER)

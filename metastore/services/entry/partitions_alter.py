@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from metastore.context import lacks
-from metastore.domain.column_statistics import restated, states_accuracy, updates_statistics
+from metastore.domain.column_statistics import claims_rows, restated, states_accuracy, updates_statistics
 from metastore.domain.file_formats import changed_formats
 from metastore.domain.location_properties import is_relative
 from metastore.domain.names import TableName
@@ -335,16 +335,23 @@ def _fill_statistics(
 
     Repeats the attempt if directories are not counted yet.
     """
-    changed = [
-        new.partition
-        for old, new in changes
-        if _needs_count(old.partition, new.partition) or new.partition.sd.location != old.partition.sd.location
-    ]
-    attempt.require_listed(_locations(changed), counted)
-    fill_statistics(changed, counted, context)
+    changed, claimed = [], []
+    for old, (_, new, *_) in changes:
+        if _needs_count(old.partition, new) or new.sd.location != old.partition.sd.location:
+            changed.append(new)
+        elif claims_rows(new.parameters) and not states_accuracy(context):
+            claimed.append(new)
+    attempt.require_listed(_locations([*changed, *claimed]), counted)
+    # Spark's INSERT sends the counts that it has read. Files tell whether the partition still has the marked rows.
+    fill_statistics([*changed, *(one for one in claimed if _has_other_files(one, counted))], counted, context)
     if states_accuracy(context):
         for change in changes:
             change.new.partition.parameters = restated(change.new.partition.parameters, context)
+
+
+def _has_other_files(partition: Partition, counted: Mapping[str, DirectoryStatistics | None]) -> bool:
+    found = counted.get(partition.sd.location) or DirectoryStatistics(0, 0)
+    return [partition.parameters[name] for name in BASIC] != [str(found.files), str(found.bytes)]
 
 
 def _needs_count(old: Partition, new: Partition) -> bool:
