@@ -8,10 +8,13 @@ from metastore.domain.privileges import Right
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.locations import granted_locations, is_in
 from metastore.services.files.moves import Move, follower
+from metastore.services.files.own_locations import require_partitions_apart
 from metastore.services.files.planning import check_available
 from metastore.services.rules.denials import denial
 from metastore.services.rules.table_data import owns_data
+from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import Drop
+from metastore.storage.repositories.partitions import named
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
@@ -23,7 +26,8 @@ class RestoredLocations:
 
     Locations whose files come back from the trash are left out: moving the files checks them. `moves`: of directories
     since the drop, or by a new name. Methods raise PermissionDeniedError if another object is at or below a location by
-    now, and the caller may not register the location.
+    now, and the caller may not register the location. They raise InvalidOperationError if a managed table, or another
+    partition of the table, has been created there since: both would show the same files.
     """
 
     def __init__(self, authorization: Authorization | None, roots: Roots) -> None:
@@ -33,11 +37,25 @@ class RestoredLocations:
 
     def check_tables(self, work: UnitOfWork, drop: Drop, ids: Sequence[int], moves: Sequence[Move] = ()) -> None:
         """Checks the locations of restored tables and of their partitions."""
-        for stored in work.tables.find_ids(ids) if self._authorization else ():
+        for stored in work.tables.find_ids(ids):
             table: Table = stored.encoded.decode()
+            if not owns_data(table) and table.sd.location:
+                check_available(text for text, use in work.locations.managed([table.sd.location]).items() if use.itself)
+            if not self._authorization:
+                continue
             locations = [*filter(None, [table.sd.location]), *work.partitions.locations(stored.ref)]
             trashed = _trashed(work, drop, moves) if owns_data(table) else []
             self._check(work, stored.ref.id, locations, trashed)
+
+    def check_partitions(
+        self, work: UnitOfWork, drop: Drop, stored: StoredTable, names: Sequence[str], moves: Sequence[Move] = ()
+    ) -> None:
+        """Checks the locations of restored partitions."""
+        if not owns_data(stored.encoded.decode()):
+            partitions = work.partitions.select_stored(stored.ref, named(names))
+            placed = [(one.name, one.partition.sd.location) for one in partitions]
+            require_partitions_apart(work, stored, placed, [one.id for one in partitions])
+        self.check(work, drop, stored.ref.id, work.partitions.locations(stored.ref, named(names)), moves)
 
     def check(
         self, work: UnitOfWork, drop: Drop, table_id: int, locations: Iterable[str], moves: Sequence[Move] = ()

@@ -15,7 +15,7 @@ from metastore.services.cascade.dependencies import follow_added, is_dependent, 
 from metastore.services.cascade.dropping import ChangingService
 from metastore.services.files.change_loop import LookNeededError
 from metastore.services.files.open_writes import root_of
-from metastore.services.files.own_locations import check_defaults
+from metastore.services.files.own_locations import check_defaults, require_partitions_apart
 from metastore.services.files.planning import plan_removal
 from metastore.services.files.retirement import replaced_at_defaults
 from metastore.services.rules.events import objects, table_text
@@ -50,7 +50,7 @@ class PartitionWriteService(ChangingService):
             InvalidObjectError: the table does not exist, or a partition is malformed.
             AlreadyExistsError: a partition exists, and not `if_not_exists`.
             InvalidInputError: values are wrong, or the list contains a partition twice.
-            InvalidOperationError: the default location of a partition belongs to another object.
+            InvalidOperationError: the default location of a partition belongs to another object or partition.
         """
         unplaced = {id(partition) for partition in new if partition.sd is None or not partition.sd.location}
         sent = [(partition, partition.sd, partition.parameters) for partition in new]
@@ -91,6 +91,7 @@ class PartitionWriteService(ChangingService):
         values = [one.partition.values for one in adding]
         work.record(*table_events.add_partitions(table_text(struct), values, objects(adding)))
         follow_added(work, stored, struct, ids, values)
+        require_partitions_apart(work, stored, [(one.name, one.partition.sd.location) for one in adding], ids)
 
     def _prepare(
         self, work: UnitOfWork, stored: StoredTable, new: Sequence[Partition], *, if_not_exists: bool

@@ -15,6 +15,7 @@ from metastore.services.authorization.authorization import Authorization
 from metastore.services.cascade.dependencies import check_unmarked
 from metastore.services.cascade.dropping import ChangingService, Retention
 from metastore.services.files.journal import Journal
+from metastore.services.files.own_locations import require_default_free
 from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text
 from metastore.services.rules.existing_files import check_newest, count_files, find_skewed_directories
@@ -64,8 +65,10 @@ class TableService(ChangingService):
             AlreadyExistsError: a table or view of that name exists, or the index exists.
             InvalidObjectError: the database does not exist, or the table, a constraint or the index is malformed.
             InvalidInputError: the table cannot be transactional, or a required field is missing.
+            InvalidOperationError: another table has its default location.
             NotFoundError: the table that a foreign key refers to does not exist.
         """
+        sent_location = table.sd.location if table.sd else None
         table = prepare(table, database, self._clock())
         check_unmarked(table)
         check_new(table)
@@ -76,8 +79,7 @@ class TableService(ChangingService):
                 check_new_index(work, table, timed(index, table.createTime))
             with _reported_first(duplicate, work, database.table(table.tableName)):
                 _set_location(work, table, self._warehouse.roots)
-        locations = [] if is_view(table) else [table.sd.location]
-        sent = table
+        sent, locations = table, [] if is_view(table) else [table.sd.location]
         with taken(duplicate):
             for attempt in self._attempts():
                 with attempt, self._journal.new_directories(locations) as directories:
@@ -88,6 +90,7 @@ class TableService(ChangingService):
                     _describe_files(table, existing, self._warehouse, context or {})
                     with self._store.transaction() as work:  # 2. plan and commit; nothing to carry out
                         table_id = work.tables.insert(_set_location(work, table, self._warehouse.roots), table)
+                        require_default_free(work, table_id, table, is_placed=bool(sent_location))
                         work.record(table_events.create_table(table_text(table)))
                         add_constraints(work, table_id, table, constraints)
                         add_privileges(work, table_id, table, self._clock())

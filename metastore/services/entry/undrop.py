@@ -284,7 +284,7 @@ class UndropService(FileService):
         if moves:
             rewrite_partitions(work, live.ref, named(restored), moves)
         work.mark_partitions_changed([live.ref.id])
-        self._restored.check(work, drop, live.ref.id, work.partitions.locations(live.ref, named(restored)), moves)
+        self._restored.check_partitions(work, drop, live, restored, moves)
         table = live.encoded.decode()
         if is_dependent(table):
             rewrite(work, [live.ref.id])

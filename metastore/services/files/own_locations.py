@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from metastore.context import decision
+from metastore.domain.names import TableName
 from metastore.domain.query_ids import holds, names_write
-from metastore.errors import InvalidInputError
+from metastore.errors import InvalidInputError, InvalidOperationError
+from metastore.services.files.open_writes import root_of
 from metastore.services.files.planning import check_available
+from metastore.services.rules.locations import is_managed
+from metastore.services.rules.lookup import get_home
+from metastore.services.rules.tables import is_view
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
+from thrift_idl.gen.hive_metastore.ttypes import Table
 
 
 def require_own(work: UnitOfWork, table_id: int, roots: Sequence[str], query_id: str, locations: Iterable[str]) -> None:
@@ -70,6 +76,57 @@ def check_defaults(work: UnitOfWork, table: StoredTable, locations: Iterable[str
     wanted = {paths.canonical(location) for location in locations if location}
     if wanted and (root := table.encoded.decode().sd.location):
         check_available(sorted(of_others(work, table.ref.id, [paths.canonical(paths.without_version(root))], wanted)))
+
+
+def require_default_free(work: UnitOfWork, table_id: int, table: Table, *, is_placed: bool) -> None:
+    """Raises InvalidOperationError if a new table gets its default location, and another object has that location.
+
+    An external table that is renamed leaves its default location to the next table of its name, which would show the
+    other one's files (HIVE-24920). `is_placed`: the client has sent the location. Spark and Trino send the default one
+    of a managed table. Of an external table it is a choice, because Hive permits several of them over the same files.
+    """
+    if is_view(table) or (is_placed and not is_managed(table)):
+        return
+    home = get_home(work, TableName.of(table).parent).encoded.decode().locationUri
+    default = paths.table_location(home, table.tableName)
+    if not paths.same(table.sd.location, default):
+        return
+    versions = paths.canonical(paths.join(default, paths.VERSIONS))  # the other one may have been overwritten
+    used = work.locations.others([default, versions], table_id, None)
+    if used.get(paths.canonical(default), UNUSED).itself or used.get(versions, UNUSED).below:
+        raise InvalidOperationError(
+            f"{table.sd.location}, the default location of {TableName.of(table)}, is used by another table or "
+            "partition: create the table under another name, or as an external table with a LOCATION"
+        )
+
+
+def require_partitions_apart(
+    work: UnitOfWork, table: StoredTable, placed: Iterable[tuple[str, str | None]], ids: Sequence[int]
+) -> None:
+    """Raises InvalidOperationError if partitions get their default locations, and other partitions of the table have
+    them: a partition of an external table that is renamed stays at its location.
+
+    `placed`: the names and locations of the partitions with these `ids`.
+    """
+    if not table.encoded.decode().sd.location:
+        return  # a view
+    root = root_of(table)
+    defaults = [
+        paths.canonical(text)
+        for name, text in placed
+        if text and _is_default(paths.canonical(text), paths.partition_location(root, name))
+    ]
+    used = work.locations.siblings(defaults, table.ref.id, ids)
+    if taken := [text for text in defaults if used.get(text, UNUSED).itself]:
+        raise InvalidOperationError(
+            f"{taken[0]}, the default location of a partition of {table.ref.name}, is used by another partition: "
+            "give the partition a LOCATION, or move the other one (ALTER TABLE … PARTITION … SET LOCATION)"
+        )
+
+
+def _is_default(location: str, default: str) -> bool:
+    """Returns whether a client may have computed this location itself: Spark keeps capital letters of keys."""
+    return location.casefold() == paths.canonical(default).casefold()
 
 
 def _reject(query_id: str, rejected: set[str]) -> None:

@@ -111,6 +111,9 @@ _CLAIMED = _OTHERS.after(
 _OWN = _query(
     "own_locations", ("partitions", " AND r.table_id = :table_id"), ("skewed_locations", " AND r.table_id = :table_id")
 )
+_SIBLINGS = _query(
+    "siblings", ("partitions", " AND r.table_id = :table_id AND NOT r.id = ANY (cast(:ids AS bigint[]))")
+)
 _OWNED = """r.database_id IN (SELECT d.id FROM databases AS d WHERE NOT EXISTS (SELECT FROM import_databases AS i
     WHERE i.catalog = d.catalog AND i.database = d.name
         AND (i.state = 'borrowed' OR i.import_id = :import_id OR :import_id = 0)))"""
@@ -188,6 +191,10 @@ class Locations(Repository):
     def own(self, locations: Iterable[str], table_id: int) -> Mapping[str, Use]:
         """Finds uses by the partitions and skewed values of this table."""
         return self._read(_OWN, _spelled(locations), table_id=table_id)
+
+    def siblings(self, locations: Iterable[str], table_id: int, partition_ids: Sequence[int]) -> Mapping[str, Use]:
+        """Finds uses by partitions of this table other than these."""
+        return self._read(_SIBLINGS, _spelled(locations), table_id=table_id, ids=number_array_literal(partition_ids))
 
     def managed(self, locations: Iterable[str], import_id: int = 0) -> Mapping[str, Use]:
         """Finds uses by managed tables, and by their partitions, in databases that are neither borrowed nor of this
