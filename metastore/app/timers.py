@@ -28,6 +28,8 @@ REGISTRATION_INTERVAL: Final = 10.0  # migrations.servers ignores servers that w
 _RUNS: Final = 10  # runs within one timeout or retention
 _MIN_INTERVAL: Final = 1.0
 _MAX_INTERVAL: Final = 3600.0
+_MOVES_INTERVAL: Final = 3600.0
+_MOVES_MARGIN: Final = timedelta(days=1)
 
 
 def audit_logging(service: AuditService) -> Timer:
@@ -81,6 +83,13 @@ def witness_writing(journal: Journal) -> Timer:
 def first_comparison(journal: Journal) -> Timer:
     """Returns the timer that makes the first comparison, when the server starts."""
     return Timer("first comparison with the witness", journal.lineage.note, FIRST_COMPARISON, once=True)
+
+
+def move_forgetting(journal: Journal, retention: timedelta) -> Timer:
+    """Returns the timer that deletes old parts of the log of moves: a restore of the database to an older moment needs
+    the log as long as dropped files.
+    """
+    return Timer("forgetting of old moves", lambda: journal.forget_moves(retention + _MOVES_MARGIN), _MOVES_INTERVAL)
 
 
 def drop_purging(undrop: UndropService) -> Timer:

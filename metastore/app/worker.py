@@ -219,6 +219,7 @@ class Application:
             timers.warehouse_cleaning(self.services.cleaning, settings.cleanup_interval),
             timers.drop_purging(self.services.undrop),
             timers.journal_recovery(self.journal),
+            timers.move_forgetting(self.journal, timedelta(seconds=settings.drop_retention)),
             timers.first_comparison(self.journal),
             timers.witness_writing(self.journal),
             timers.lease_renewal(self.journal),

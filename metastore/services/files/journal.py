@@ -25,6 +25,7 @@ from metastore.errors import (
     MetastoreError,
 )
 from metastore.services.files.lineage import LineageGuard
+from metastore.services.files.move_log import forget_moves, log_moves
 from metastore.services.files.moves import follower
 from metastore.services.files.operations import OWNED, TRUNCATED, UNDONE, BlockedByFileOperationError, OperationRunner
 from metastore.services.files.ownership import borrowed, without_borrowed
@@ -199,6 +200,11 @@ class Journal:
             self._repeatable(lambda work: work.file_operations.finish([], not_undone))
         self.carry_out([operation.id for operation in overdue if operation.kind != "make"], planned_here=False)
 
+    def forget_moves(self, age: timedelta) -> None:
+        """Deletes older parts of the log of moves, unless the database was restored and may need them."""
+        if not self.lineage.problem():
+            forget_moves(self.warehouse, age)
+
     def renew(self) -> None:
         """Renews the leases of this process. A timer calls it, so that slow file systems do not lose operations."""
         if held := list(self._held):
@@ -286,6 +292,10 @@ class Journal:
         Adds failures to `failed`; returns the ids of finished operations. While the database does not continue the
         state in the witness, removed files stay in the trash.
         """
+        unlogged = log_moves(self.warehouse, claimed)
+        failed |= {number: Failure(error, parked=False) for number, error in unlogged.items()}
+        claimed = [operation for operation in claimed if operation.id not in unlogged]
+        self._step("logged")
         deletes = any(operation.deletes for operation in claimed)
         kept = self.lineage.problem() if deletes else None
         now_at = self._each(claimed, lambda operation: self._runner.move_away(operation, copies=bool(kept)), failed)

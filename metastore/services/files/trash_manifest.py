@@ -15,13 +15,17 @@ _SUFFIX: Final = ".json"
 
 
 class Trashed(NamedTuple):
-    """A directory in the trash. `owner`: the write token of its table, if it is known."""
+    """A directory in the trash. `owner`: the write token of its table, if it is known.
+
+    `is_logged`: the log of moves has it, too (`move_log`). Servers of earlier versions wrote no log.
+    """
 
     location: str
     origin: str
     reason: str
     decided_at: datetime
     owner: str | None
+    is_logged: bool
 
     @property
     def name(self) -> str:
@@ -36,6 +40,7 @@ def write_manifest(warehouse: Warehouse, operation: FileOperation, trash: str) -
         "reason": operation.reason,
         "decided_at": operation.decided_at.isoformat(),
         "owner": operation.owner,
+        "event": operation.event,
     }
     warehouse.write_file(trash + _SUFFIX, json.dumps(fields).encode(), durable=False)
 
@@ -52,6 +57,7 @@ def read_manifest(warehouse: Warehouse, location: str) -> Trashed | None:
         content = warehouse.read_file(location + _SUFFIX)
         fields = json.loads(content) if content else {}
         moment = datetime.fromisoformat(fields["decided_at"])
-        return Trashed(location, paths.canonical(fields["origin"]), str(fields["reason"]), moment, fields["owner"])
+        origin, reason = paths.canonical(fields["origin"]), str(fields["reason"])
+        return Trashed(location, origin, reason, moment, fields["owner"], "event" in fields)
     except (MetastoreError, ValueError, KeyError, TypeError, AttributeError):
         return None

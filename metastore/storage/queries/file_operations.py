@@ -129,6 +129,7 @@ _CLAIMABLE = f"""
 """
 # Both claims wait for all transactions that hold the shared lock: references from before are committed then, and later
 # ones see the claimed operations.
+_LAST_EVENT = "(SELECT last_event_id FROM notification_sequence)"
 _AFTER_REFERENCES = f"{ASYNCHRONOUS_COMMIT}; {EXCLUSIVE_LOCK}"
 
 
@@ -141,7 +142,7 @@ def claim_own(name: str, spoil: str, claimable: str, *queries: str) -> Prepared:
         name,
         text(f"""
             WITH {", ".join((f"spoiled AS ({spoil})", *queries))}
-            SELECT {COLUMNS} FROM file_operations AS known WHERE {claimable}
+            SELECT {COLUMNS}, {_LAST_EVENT} FROM file_operations AS known WHERE {claimable}
                 AND lease_ends_at = decided_at + cast(:lease AS interval)
                 AND clock_timestamp() < decided_at + cast(:lease AS interval) / 2
         """),  # noqa: S608 - only constants
@@ -164,7 +165,7 @@ def claim(name: str, spoil: str, claimable: str, *queries: str) -> Prepared:
                 )
                 ORDER BY id FOR UPDATE SKIP LOCKED
             )
-            RETURNING {COLUMNS}
+            RETURNING {COLUMNS}, {_LAST_EVENT}
         """),  # noqa: S608 - only constants
         before=_AFTER_REFERENCES,
     )

@@ -47,6 +47,7 @@ class FileOperation(NamedTuple):
     parked: bool
     token: str | None
     owner: str | None
+    event: int | None = None  # the last event when it was claimed
 
     @property
     def trash_name(self) -> str:

@@ -51,9 +51,11 @@ _RAISE_FLOOR: Final = text("""
 """)
 _NOTE_PROBLEM: Final = text("""
     INSERT INTO metastore_properties (name, value)
-    VALUES ('lineage.problem', extract(epoch FROM clock_timestamp())::text) ON CONFLICT (name) DO NOTHING
+    SELECT 'lineage.problem', extract(epoch FROM clock_timestamp())::text
+    UNION ALL SELECT 'lineage.cut', last_event_id::text FROM notification_sequence
+    ON CONFLICT (name) DO NOTHING
 """)
-_FORGET_PROBLEM: Final = text("DELETE FROM metastore_properties WHERE name = 'lineage.problem'")
+_FORGET_PROBLEM: Final = text("DELETE FROM metastore_properties WHERE name IN ('lineage.problem', 'lineage.cut')")
 _RESTART: Final = (
     # A location to remove may hold data that was written after the moment of the restore.
     """
@@ -68,7 +70,7 @@ _RESTART: Final = (
     # The lost part of the history may have published open writes, so their files stay, hidden, until an administrator
     # decides.
     "UPDATE open_writes SET lease_ends_at = 'infinity' WHERE aborted_at IS NULL AND table_id IS NOT NULL",
-    "DELETE FROM metastore_properties WHERE name IN ('lineage.restored', 'lineage.problem')",
+    "DELETE FROM metastore_properties WHERE name IN ('lineage.restored', 'lineage.problem', 'lineage.cut')",
 )
 _PENDING: Final = text("""
     SELECT id, location FROM file_operations WHERE kind = 'remove' AND reason <> 'replaced' AND origin IS NULL
@@ -101,6 +103,7 @@ class Lineage(NamedTuple):
     or LOST_COMMITS, if `metastore db restored` has not run since. `problem_since`: when it was first noticed that the
     database does not continue what the witness has seen, in seconds since 1970; None if it does. `timeline`: of
     PostgreSQL, which begins a new one when a standby is promoted, and after a point-in-time recovery; 0 if unknown.
+    `cut`: the last event before the problem was noticed, which is the restored moment; None without a problem.
     """
 
     catalog: str
@@ -112,6 +115,7 @@ class Lineage(NamedTuple):
     restored: str = ""
     problem_since: float | None = None
     timeline: int = 0
+    cut: int | None = None
 
 
 class PendingRemoval(NamedTuple):
@@ -136,6 +140,7 @@ class Lineages(Repository):
             int(values.get("lineage.noted", -1)),
             values.get("lineage.restored", ""),
             float(values["lineage.problem"]) if "lineage.problem" in values else None,
+            cut=int(values["lineage.cut"]) if "lineage.cut" in values else None,
         )
 
     def timeline(self) -> int | None:
@@ -161,8 +166,7 @@ class Lineages(Repository):
             self._connection.execute(text(statement))
         self._connection.execute(_RAISE_FLOOR)
         self._connection.execute(_SKIP_IDS, {"gap": _ID_GAP})
-        event = max(now.event, witness.event if witness else 0) + _EVENT_GAP
-        self._connection.execute(text("UPDATE notification_sequence SET last_event_id = :event"), {"event": event})
+        event = self._skip_events(now, witness)
         known = dict.fromkeys([*now.ancestors, now.incarnation, *((witness.incarnation,) if witness else ())])
         restarted = now._replace(
             incarnation=str(uuid.uuid4()),
@@ -172,9 +176,23 @@ class Lineages(Repository):
             noted=event,
             restored="",
             problem_since=None,
+            cut=None,
         )
         self._write(restarted)
         return restarted
+
+    def begin_restart(self, now: Lineage, witness: Lineage | None) -> None:
+        """Records that files are about to be moved for a restart, until which the database needs one.
+
+        Events continue after a gap: the log of moves must not confuse these moves with those of the lost history.
+        """
+        self.mark(now.restored or LOST_COMMITS)
+        self._skip_events(now, witness)
+
+    def _skip_events(self, now: Lineage, witness: Lineage | None) -> int:
+        event = max(now.event, witness.event if witness else 0) + _EVENT_GAP
+        self._connection.execute(text("UPDATE notification_sequence SET last_event_id = :event"), {"event": event})
+        return event
 
     def mark(self, reason: str) -> None:
         """Records that this database does not continue its own history. `reason`: BACKUP or LOST_COMMITS."""

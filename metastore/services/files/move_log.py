@@ -1,0 +1,233 @@
+"""The log of moves in each root: the directories that the journal has moved, and where to.
+
+It survives the restore of the database to an older moment. `metastore db restored` follows each directory from that
+moment through all moves since, so that it finds the files of a table that was dropped, truncated or renamed, and takes
+no later files for them (decision 023). A file of the log contains the operations of one call in one root.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+from uuid import uuid4
+
+from metastore.errors import MetastoreError, UnavailableError
+from metastore.services.files.operations import DROPPED, TRUNCATED
+from metastore.storage.repositories.file_operations import MOVE, REMOVE, FileOperation
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
+
+MOVES: Final = ".metastore_moves"
+"""The directory of the log, in each root."""
+
+
+PARTLY: Final = "reconciled in part"
+"""Reason of moving an entry of a directory, whose other entries stay."""
+
+
+class LoggedMove(NamedTuple):
+    """A move that was about to be carried out.
+
+    `token`, `kind`: of the operation. `names`: the moved entries of the directory `source`; None if it moved itself.
+    `is_partial`: other entries stay. Otherwise, the names are all that were in the directory. `owner`: the write token
+    of the table, if a manifest of an earlier version tells it.
+    """
+
+    token: str
+    kind: str
+    source: str
+    target: str
+    names: frozenset[str] | None
+    decided_at: datetime
+    owner: str | None = None
+    is_partial: bool = False
+
+
+def log_moves(warehouse: Warehouse, operations: Iterable[FileOperation]) -> dict[int, str]:
+    """Writes the moves of claimed operations into the log, before they are carried out.
+
+    Returns the error of each operation that could not be logged, by its id: it must not be carried out.
+    """
+    by_root: dict[str, list[tuple[FileOperation, LoggedMove]]] = defaultdict(list)
+    errors: dict[int, str] = {}
+    for operation in operations:
+        try:
+            if (move := _planned(warehouse, operation)) is not None:
+                by_root[warehouse.roots.root_of(move.source)].append((operation, move))
+        except UnavailableError as error:
+            errors[operation.id] = str(error)
+        except MetastoreError:  # carrying it out raises the same error
+            continue
+    for root, logged in by_root.items():
+        event = max(operation.event or 0 for operation, _ in logged)
+        content = json.dumps([_fields(operation, move) for operation, move in logged])
+        name = f"{event:020d}-{uuid4().hex}.json"
+        try:
+            warehouse.write_file(paths.join(root, MOVES, name), content.encode(), durable=False)
+        except MetastoreError as error:
+            errors |= {operation.id: str(error) for operation, _ in logged}
+    return errors
+
+
+def _fields(operation: FileOperation, move: LoggedMove) -> dict[str, Any]:
+    return {
+        "token": move.token,
+        "kind": move.kind,
+        "source": move.source,
+        "target": move.target,
+        "names": None if move.names is None else sorted(move.names),
+        "is_partial": move.is_partial,
+        "decided_at": move.decided_at.isoformat(),
+        "event": operation.event,
+    }
+
+
+def read_moves(warehouse: Warehouse, after: int) -> list[LoggedMove]:
+    """Returns the moves after this event, the oldest first. Raises UnavailableError for a file that is incomplete."""
+    moves: list[LoggedMove] = []
+    for location, event in _files(warehouse):
+        if event > after:
+            content = warehouse.read_file(location)
+            moves += [_parsed(fields) for fields in json.loads(content or "[]") if fields["event"] > after]
+    return in_order(moves)
+
+
+def in_order(moves: Iterable[LoggedMove]) -> list[LoggedMove]:
+    """Sorts moves by the time of their transactions. Of one transaction, the deepest location moves first."""
+    return sorted(moves, key=lambda move: (move.decided_at, -len(move.source)))
+
+
+def forget_moves(warehouse: Warehouse, age: timedelta) -> None:
+    """Deletes older files of the log."""
+    oldest = (datetime.now(UTC) - age).timestamp()
+    for root in warehouse.roots.all:
+        for file in warehouse.children(paths.join(root, MOVES))[0]:
+            if file.modified is not None and file.modified < oldest:
+                warehouse.delete_directory(file.location)
+
+
+def _files(warehouse: Warehouse) -> Iterator[tuple[str, int]]:
+    """Yields the files of the log, each with the largest event in it."""
+    for root in warehouse.roots.all:
+        for file in warehouse.children(paths.join(root, MOVES))[0]:
+            number = paths.name(file.location).partition("-")[0]
+            if number.isdigit():
+                yield file.location, int(number)
+
+
+def _planned(warehouse: Warehouse, operation: FileOperation) -> LoggedMove | None:
+    """Returns the move that an operation is about to make; None if it makes none."""
+    source, names = operation.location, None
+    if operation.kind == MOVE:
+        target = operation.target or source
+        if not warehouse.exists(source):
+            return None  # an earlier attempt has moved it
+        if operation.reason == PARTLY:
+            names = frozenset([paths.name(source)])
+            source, target = paths.canonical(paths.parent(source)), paths.canonical(paths.parent(target))
+            return LoggedMove(operation.trash_name, MOVE, source, target, names, operation.decided_at, is_partial=True)
+        if warehouse.exists(target):
+            names = frozenset(entries(warehouse, source))
+    elif operation.kind == REMOVE and operation.reason in (DROPPED, TRUNCATED) and not operation.origin:
+        target = paths.canonical(warehouse.trash_location(source, operation.trash_name))
+        names = frozenset(map(paths.name, operation.paths)) if operation.reason == TRUNCATED else None
+    else:
+        return None
+    return LoggedMove(operation.trash_name, operation.kind, source, target, names, operation.decided_at)
+
+
+def _parsed(fields: dict[str, Any]) -> LoggedMove:
+    names = None if fields["names"] is None else frozenset(fields["names"])
+    moment = datetime.fromisoformat(fields["decided_at"])
+    return LoggedMove(
+        fields["token"],
+        fields["kind"],
+        fields["source"],
+        fields["target"],
+        names,
+        moment,
+        is_partial=fields["is_partial"],
+    )
+
+
+def entries(warehouse: Warehouse, location: str) -> list[str]:
+    """Returns the names in a directory."""
+    files, directories = warehouse.children(location)
+    return [paths.name(text) for text in (*(file.location for file in files), *directories)]
+
+
+class Position(NamedTuple):
+    """Where files of a directory are: the entries `names` of `directory`, or all (None) except `others`.
+
+    `last`: the move that brought them there; None if they have not moved.
+    """
+
+    directory: str
+    names: frozenset[str] | None = None
+    others: frozenset[str] = frozenset()
+    last: LoggedMove | None = None
+
+    def chosen(self, present: Iterable[str]) -> list[str]:
+        """Returns the files' entries among those that the directory has at present."""
+        return [name for name in present if (name in self.names if self.names is not None else name not in self.others)]
+
+
+class Tracker:
+    """Follows directories through moves."""
+
+    def __init__(self, moves: Sequence[LoggedMove]) -> None:
+        """`moves`: the oldest first."""
+        self._by_source: dict[str, list[tuple[int, LoggedMove]]] = defaultdict(list)
+        self._count = 0
+        for move in moves:
+            self.add(move)
+
+    def add(self, move: LoggedMove) -> None:
+        """Adds the latest move."""
+        self._by_source[move.source].append((self._count, move))
+        self._count += 1
+
+    def positions(self, location: str, owner: str | None = None) -> list[Position]:
+        """Returns where the files now are that were in a directory before the first move.
+
+        `owner`: the write token of the table. Moves of another table's files, by their manifests, are left out.
+        """
+        found: list[Position] = []
+        followed = [(-1, Position(paths.canonical(location)))]
+        while followed:
+            number, now = followed.pop()
+            steps = [
+                (one, after)
+                for source in (now.directory, *paths.ancestors(now.directory))
+                for one, move in self._by_source.get(source, ())
+                if one > number and not (owner and move.owner and owner != move.owner)
+                if (after := _moved(now, move))
+            ]
+            if steps:
+                number, parts = min(steps, key=itemgetter(0))
+                followed += [(number, part) for part in parts]
+            else:
+                found.append(now)
+        return found
+
+
+def _moved(now: Position, move: LoggedMove) -> list[Position]:
+    """Returns where the files are after a move of their directory, of one above it or of entries; empty if all stay."""
+    rest = now.directory.removeprefix(move.source)
+    if move.names is None or (rest and rest.split("/")[1] in move.names):
+        return [now._replace(directory=move.target + rest, last=move)]
+    if rest:
+        return []
+    names = move.names - now.others if now.names is None else move.names & now.names
+    if not names and (move.is_partial or move.names):
+        return []
+    moved = [Position(move.target, names, last=move)]
+    if not move.is_partial:
+        return moved
+    if now.names is None:
+        return [*moved, now._replace(others=now.others | names)]
+    return [*moved, now._replace(names=now.names - names)] if now.names - names else moved
