@@ -1,16 +1,31 @@
-"""Every example of the five designs, typed as it stands."""
+"""Every example of the five designs, typed as it stands; dependent tables also with authorization."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from metastore.client import MetastoreClient
+from tests.fixtures.server import Server, connected
 from tests.spark.designs import bucketing, dependent_tables, doris, dynamic_partitions, list_bucketing
 from tests.spark.designs.lines import Line, outcome
+from thrift_idl.gen.hive_metastore.ttypes import (
+    HiveObjectPrivilege,
+    HiveObjectRef,
+    HiveObjectType,
+    PrincipalType,
+    PrivilegeBag,
+    PrivilegeGrantInfo,
+)
 
+NAMES = ("dependent_tables",)
+ROOT = Path(__file__).parents[2]
 DESIGNS = {
     "list bucketing": list_bucketing.LINES,
     "bucketing": bucketing.LINES,
@@ -25,3 +40,20 @@ def test_a_design(spark: SparkSession, metastore: MetastoreClient, table_name: s
     session = spark.newSession()
     found = outcome(session, lines, table_name, ",".join(map(str, metastore.addresses)))
     assert not found, "\n".join(found)
+
+
+def test_dependent_tables_with_authorization(
+    database_url: str, start_metastore: Callable[..., Server], tmp_path: Path
+) -> None:
+    """The session's user may create databases, and so owns them and their tables."""
+    server = start_metastore(database_url, "--authorization", "grants", "--admins", "root")
+    with connected(server) as root:
+        root.set_ugi("root", [])
+        create = PrivilegeGrantInfo("CREATE", 0, "root", PrincipalType.USER, False)
+        everywhere = HiveObjectRef(HiveObjectType.GLOBAL)
+        granted = HiveObjectPrivilege(everywhere, "clerk", PrincipalType.USER, create, "SQL")
+        root.grant_privileges(PrivilegeBag([granted]))
+    command = [sys.executable, "-m", "tests.spark.designs", server.uri, server.warehouse, *NAMES]
+    env = {**os.environ, "HADOOP_USER_NAME": "clerk", "LOGNAME": "clerk", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=540, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
