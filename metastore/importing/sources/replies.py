@@ -32,7 +32,7 @@ _NEEDED: Final[Mapping[type, tuple[str, ...]]] = {
     hive.GetCatalogResponse: ("catalog",),
     hive.GetCatalogsResponse: ("names",),
     hive.GetOpenTxnsInfoResponse: ("open_txns",),
-    hive.GetOpenTxnsResponse: ("txn_high_water_mark", "open_txns"),
+    hive.GetOpenTxnsResponse: ("txn_high_water_mark",),  # Hive 2 sends open_txns as a set, which is not read
     hive.GetPrincipalsInRoleResponse: ("principalGrants",),
     hive.GetTablesResult: ("tables",),
     hive.GetValidWriteIdsResponse: ("tblValidWriteIds",),

@@ -40,7 +40,11 @@ def test_a_reply_without_a_field_is_an_error_that_names_it(monkeypatch: pytest.M
         except MetastoreError as error:
             texts[method + path] = str(error)
     assert len(texts) > 200
-    for name in ("get_next_notification.events.0.eventId", "list_privileges.0.grantInfo", "get_open_txns.open_txns"):
+    for name in (
+        "get_next_notification.events.0.eventId",
+        "list_privileges.0.grantInfo",
+        "get_open_txns_info.open_txns",
+    ):
         assert texts[name].startswith(f"thrift://odd:9083: the reply to {name.split('.')[0]}(")
         assert "import from the source's database" in texts[name]
     assert "get_table_objects_by_name_req(sales, logs" in texts["get_table_objects_by_name_req.tables.0.tableName"]
