@@ -22,9 +22,9 @@ from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.security.authenticator import make_authenticator
 from metastore.security.groups import Groups
 from metastore.security.listener_settings import listeners
+from metastore.services.audit import AuditService
 from metastore.services.authorization.authorization import Authorization
-from metastore.services.entry.audit import AuditService
-from metastore.services.entry.logins import FailedLoginService
+from metastore.services.logins import FailedLoginService
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.unit_of_work import Store

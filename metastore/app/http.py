@@ -19,7 +19,6 @@ from metastore.errors import MetastoreError
 from metastore.monitoring.gauges import Gauges
 from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.security.listener_settings import http_tls
-from metastore.server_certificate import Certificate
 from metastore.settings import Settings
 from metastore.storage.figures import read_dependents, read_figures, read_replaced
 from metastore.storage.postgres.engine import make_engine
@@ -29,6 +28,7 @@ from metastore.storage.postgres.watch import Watch
 from metastore.storage.queries.repository import Session
 from metastore.storage.repositories.blocking import Blocking
 from metastore.storage.repositories.databases import Databases
+from metastore.transport.certificate import Certificate
 from metastore.warehouse.filesystem import Warehouse
 from metastore.warehouse.kinds import set_s3_timeout
 from metastore.web.application import Pages, make_application

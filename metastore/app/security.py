@@ -13,12 +13,12 @@ from metastore.security.digest_md5 import secret_of
 from metastore.security.groups import Groups
 from metastore.security.proxy_users import ProxyUsers
 from metastore.security.token_key import read_token_key
+from metastore.services.audit import AuditService
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.policy import PolicyAuthorization
-from metastore.services.entry.audit import AuditService
-from metastore.services.entry.callers import CallerService
-from metastore.services.entry.delegation import DelegationService
-from metastore.services.entry.logins import FailedLoginService
+from metastore.services.callers import CallerService
+from metastore.services.delegation import DelegationService
+from metastore.services.logins import FailedLoginService
 from metastore.settings import Settings
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse.roots import Roots

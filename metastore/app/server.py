@@ -32,12 +32,12 @@ from metastore.security.authenticator import make_authenticator
 from metastore.security.groups import Groups
 from metastore.security.listener_settings import http_tls, listeners, warnings
 from metastore.security.proxy_users import ProxyUsers
-from metastore.server_certificate import Certificate, CertificateError
 from metastore.settings import Settings
 from metastore.storage.postgres.history import shared_history
 from metastore.storage.postgres.pooler import check_pooler
 from metastore.storage.repositories.servers import Registration
 from metastore.transport.bind import BindError, listen
+from metastore.transport.certificate import Certificate, CertificateError
 from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
 from metastore.transport.supervisor import BackgroundProcess

@@ -7,13 +7,13 @@ from datetime import timedelta
 
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.cascade.dropping import Retention
-from metastore.services.entry.cleaning import CleaningService
-from metastore.services.entry.databases import DatabaseService
-from metastore.services.entry.notifications import NotificationService
-from metastore.services.entry.partitions_read import PartitionReadService
-from metastore.services.entry.tables import TableService
-from metastore.services.entry.undrop import UndropService
+from metastore.services.cleaning import CleaningService
+from metastore.services.databases import DatabaseService
 from metastore.services.files.journal import Journal
+from metastore.services.notifications import NotificationService
+from metastore.services.partitions_read import PartitionReadService
+from metastore.services.tables import TableService
+from metastore.services.undrop import UndropService
 from metastore.settings import Settings
 
 

@@ -6,16 +6,16 @@ from datetime import timedelta
 from typing import Final
 
 from metastore.app.timer import Timer
-from metastore.services.entry.audit import AuditService
-from metastore.services.entry.cleaning import CleaningService
-from metastore.services.entry.descriptor_cleaning import DescriptorCleaningService
-from metastore.services.entry.notifications import NotificationService
-from metastore.services.entry.servers import ServerService
-from metastore.services.entry.sizes import SizeService
-from metastore.services.entry.timeouts import TimeoutService
-from metastore.services.entry.undrop import UndropService
-from metastore.services.entry.view_texts import ViewTextService
+from metastore.services.audit import AuditService
+from metastore.services.cleaning import CleaningService
+from metastore.services.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.files.journal import Journal
+from metastore.services.notifications import NotificationService
+from metastore.services.servers import ServerService
+from metastore.services.sizes import SizeService
+from metastore.services.timeouts import TimeoutService
+from metastore.services.undrop import UndropService
+from metastore.services.view_texts import ViewTextService
 
 # Intervals are in seconds.
 AUDIT_INTERVAL: Final = 0.5

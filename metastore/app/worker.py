@@ -29,13 +29,13 @@ from metastore.protocol.dispatch import Dispatcher
 from metastore.protocol.quotas import QuotaGuard
 from metastore.protocol.rights.guard import Guard
 from metastore.protocol.traced_records import TracedRecords
-from metastore.restoration import RestorationService
-from metastore.services.entry.descriptor_cleaning import DescriptorCleaningService
-from metastore.services.entry.servers import ServerService
-from metastore.services.entry.sizes import SizeService
-from metastore.services.entry.timeouts import TimeoutService
-from metastore.services.entry.view_texts import ViewTextService
+from metastore.services.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.files.journal import Journal, ignore_step
+from metastore.services.files.reconciliation import RestorationService
+from metastore.services.servers import ServerService
+from metastore.services.sizes import SizeService
+from metastore.services.timeouts import TimeoutService
+from metastore.services.view_texts import ViewTextService
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.history import CommitHistory

@@ -17,9 +17,9 @@ from metastore.errors import MetastoreError
 from metastore.machine import memory_bytes, needed_bytes
 from metastore.security.listener_settings import listeners
 from metastore.security.listener_settings import warnings as listener_warnings
-from metastore.server_certificate import Certificate, CertificateError
 from metastore.settings import SECTIONS, Settings
 from metastore.settings.sources import Sourced, read
+from metastore.transport.certificate import Certificate, CertificateError
 from metastore.warehouse.filesystem import Warehouse
 from metastore.warehouse.kinds import set_s3_timeout
 

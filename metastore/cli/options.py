@@ -14,7 +14,7 @@ from metastore.errors import InvalidInputError
 from metastore.settings import PREFIX, SECTIONS, all_settings, settings_of
 from metastore.settings.kinds import CENTURY, FLAG, shown_default
 from metastore.settings.sources import FILE, option, variable
-from metastore.units import parse_duration
+from metastore.settings.units import parse_duration
 
 DATABASE: Final = (
     "database_url",

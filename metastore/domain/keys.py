@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from metastore import text_cache
+from metastore import caches
 from metastore.domain.names import fold
 from metastore.domain.partition_names import DEFAULT_PARTITION
 
@@ -117,7 +117,7 @@ def sort_keys(kinds: Iterable[KeyKind], values: Iterable[str]) -> list[str | Non
     return [text if kind is KeyKind.STRING else _CACHED[kind](text) for kind, text in zip(kinds, values, strict=False)]
 
 
-@text_cache.cached(4096)
+@caches.cached(4096)
 def _number(text: str) -> str | None:
     """Returns region, exponent, and digits without leading and trailing zeros.
 
@@ -135,7 +135,7 @@ def _number(text: str) -> str | None:
     return f"{_NEGATIVE}{body.translate(_REVERSED)}~" if sign == "-" else _POSITIVE + body
 
 
-_CACHED: Final = {kind: text_cache.cached(4096)(partial(sort_key, kind)) for kind in KeyKind}
+_CACHED: Final = {kind: caches.cached(4096)(partial(sort_key, kind)) for kind in KeyKind}
 
 
 def _exponent(value: int) -> str:

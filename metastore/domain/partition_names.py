@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-from metastore import text_cache
+from metastore import caches
 from metastore.domain.names import fold, fold_column
 from metastore.errors import InvalidInputError, InvalidObjectError
 
@@ -25,7 +25,7 @@ _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2}|\+[0-9A-Fa-f])")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
-@text_cache.cached(10_000)  # days and hours recur
+@caches.cached(10_000)  # days and hours recur
 def escape(text: str) -> str:
     """Escapes a text for a name. The empty text is the default partition (Hive's FileUtils.escapePathName)."""
     return _ESCAPED.sub(lambda match: f"%{ord(match.group()):02X}", text) or DEFAULT_PARTITION
@@ -36,7 +36,7 @@ def unescape(text: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), text)
 
 
-@text_cache.cached(10_000)
+@caches.cached(10_000)
 def _escaped_column(name: str) -> str:
     return f"{escape(fold_column(name))}="
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from metastore import text_cache
+from metastore import caches
 from metastore.errors import InvalidObjectError
 
 MAX_DEPTH = 100
@@ -38,7 +38,7 @@ _TOKEN = re.compile(r"[<>(),:]|`[^`]*(?:``[^`]*)*`|[^<>(),:`]+|`")
 _NAME = re.compile(r"[a-z]\w*(?: [a-z]+)*", re.ASCII)
 
 
-@text_cache.cached(4096)
+@caches.cached(4096)
 def check_type(type_string: str) -> None:
     """Raises InvalidObjectError for a text that is not a type in Hive's grammar (TypeInfoUtils). Case does not matter.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from metastore.domain.names import fold
 from metastore.operations.answer_filters import catalog, catalogs
 from metastore.operations.operation import change, data_administrator, from_fields, operation
-from metastore.services.entry.catalogs import CatalogService
+from metastore.services.catalogs import CatalogService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlterCatalogRequest,
     Catalog,

@@ -8,8 +8,8 @@ from metastore.handlers.arguments import table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import TARGET, change, from_fields
 from metastore.operations.requirements import cleaned
-from metastore.services.entry.cleaning import CleaningService
-from metastore.services.entry.file_check import FileCheckService
+from metastore.services.cleaning import CleaningService
+from metastore.services.file_check import FileCheckService
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CheckFilesResult, CleanRequest, CleanResult
 
 _LONGEST = 10**15  # milliseconds: longer than any file is kept

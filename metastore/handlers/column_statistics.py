@@ -15,8 +15,8 @@ from metastore.operations.requirements import (
     column_statistics,
     column_statistics_list,
 )
-from metastore.services.entry.column_statistics_read import ColumnStatisticsReadService
-from metastore.services.entry.column_statistics_write import ColumnStatisticsWriteService
+from metastore.services.column_statistics_read import ColumnStatisticsReadService
+from metastore.services.column_statistics_write import ColumnStatisticsWriteService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AggrStats,
     ColumnStatistics,

@@ -8,7 +8,7 @@ from metastore.operations.answer_filters import compactions
 from metastore.operations.assignments import set_runner
 from metastore.operations.fields import DatabaseFields, TableFields
 from metastore.operations.operation import any_of, change, data_administrator, from_fields, operation, visible
-from metastore.services.entry.compactions import CompactionService
+from metastore.services.compactions import CompactionService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AbortCompactionRequest,
     AbortCompactResponse,

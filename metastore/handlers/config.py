@@ -5,8 +5,8 @@ from __future__ import annotations
 from metastore.errors import InvalidInputError
 from metastore.operations.answer_filters import configuration_value
 from metastore.operations.operation import from_fields, operation
-from metastore.services.entry.callers import CallerService
-from metastore.services.entry.config import ConfigService
+from metastore.services.callers import CallerService
+from metastore.services.config import ConfigService
 from thrift_idl.gen.hive_metastore.ttypes import ConfigValSecurityException
 
 

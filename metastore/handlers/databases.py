@@ -11,7 +11,7 @@ from metastore.operations.audit_details import parameters
 from metastore.operations.fields import DatabaseFields
 from metastore.operations.operation import TARGET, change, from_fields, operation, visible
 from metastore.operations.requirements import altered_database, dropped_database, new_database
-from metastore.services.entry.databases import DatabaseService
+from metastore.services.databases import DatabaseService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlterDatabaseRequest,
     CreateDatabaseRequest,

@@ -12,8 +12,8 @@ from metastore.operations.audit_details import parameters
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import TARGET, change, from_fields, operation, visible
 from metastore.operations.requirements import changed_dependency, dependent_table
-from metastore.services.entry.dependencies import DependencyService
-from metastore.services.entry.partition_waiting import PartitionWaitingService
+from metastore.services.dependencies import DependencyService
+from metastore.services.partition_waiting import PartitionWaitingService
 from thrift_idl.gen.metastore.ttypes import (
     CreateDependentTableRequest,
     Dependencies,

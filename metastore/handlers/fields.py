@@ -6,7 +6,7 @@ from metastore.domain.names import TableName
 from metastore.handlers.arguments import table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import operation, visible
-from metastore.services.entry.tables import TableService
+from metastore.services.tables import TableService
 from thrift_idl.gen.hive_metastore.ttypes import (
     EnvironmentContext,
     FieldSchema,

@@ -11,8 +11,8 @@ from metastore.operations.audit_details import parameters
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import TARGET, any_of, change, from_fields, operation, visible
 from metastore.operations.requirements import altered_index, drop_indexes, new_index, new_table
-from metastore.services.entry.indexes import IndexService
-from metastore.services.entry.tables import TableService
+from metastore.services.indexes import IndexService
+from metastore.services.tables import TableService
 from thrift_idl.gen.hive_metastore.ttypes import Index, Table
 
 _TABLE = TableFields("db_name", "tbl_name")

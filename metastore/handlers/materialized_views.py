@@ -9,7 +9,7 @@ from metastore.operations.fields import DatabaseFields, TableFields
 from metastore.operations.operation import TARGET, any_of, change, from_fields, operation
 from metastore.operations.requirements import materialized_view_sources
 from metastore.operations.sessions import renewed_transaction
-from metastore.services.entry.materialized_views import MaterializedViewService
+from metastore.services.materialized_views import MaterializedViewService
 from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, LockResponse, Materialization, Table
 
 _TABLE = TableFields("dbName", "tableName")

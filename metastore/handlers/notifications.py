@@ -13,7 +13,7 @@ from metastore.operations.fields import DatabaseFields, TableFields
 from metastore.operations.operation import TARGET, administrator, any_of, change, from_fields, operation
 from metastore.operations.requirements import reported_insert, reported_write, reported_writes
 from metastore.operations.sessions import own_transactions, transactions_of_writes
-from metastore.services.entry.notifications import NotificationService
+from metastore.services.notifications import NotificationService
 from thrift_idl.gen.hive_metastore.ttypes import (
     CmRecycleRequest,
     CmRecycleResponse,

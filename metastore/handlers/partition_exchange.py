@@ -6,7 +6,7 @@ from metastore.handlers.arguments import table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import TARGET, change, from_fields
 from metastore.operations.requirements import exchanged_partitions
-from metastore.services.entry.partition_exchange import PartitionExchangeService
+from metastore.services.partition_exchange import PartitionExchangeService
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
 _TABLE = TableFields("dest_db", "dest_table_name")

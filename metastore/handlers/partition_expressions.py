@@ -6,9 +6,9 @@ from metastore.errors import InvalidInputError, NotFoundError
 from metastore.handlers.arguments import limit, table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import operation, visible
-from metastore.services.entry.partition_expressions import PartitionExpressionService
-from metastore.services.entry.partition_specs import shaped
-from metastore.services.entry.partition_values import PartitionValueService
+from metastore.services.partition_expressions import PartitionExpressionService
+from metastore.services.partition_specs import shaped
+from metastore.services.partition_values import PartitionValueService
 from metastore.services.rules.partition_grouping import grouped
 from thrift_idl.gen.hive_metastore.ttypes import (
     PartitionsByExprRequest,

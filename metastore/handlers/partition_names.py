@@ -8,7 +8,7 @@ from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import limit, required_table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import operation, visible
-from metastore.services.entry.partitions_read import PartitionReadService
+from metastore.services.partitions_read import PartitionReadService
 from thrift_idl.gen.hive_metastore.ttypes import (
     GetPartitionNamesPsRequest,
     GetPartitionNamesPsResponse,

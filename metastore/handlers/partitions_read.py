@@ -9,7 +9,7 @@ from metastore.handlers.arguments import limit, required, required_table_name
 from metastore.operations.assignments import set_viewer, set_viewer_arguments
 from metastore.operations.fields import ARGUMENTS, TableFields
 from metastore.operations.operation import from_fields, operation, visible
-from metastore.services.entry.partitions_read import PartitionReadService
+from metastore.services.partitions_read import PartitionReadService
 from metastore.services.rules.privileges import Viewer
 from thrift_idl.gen.hive_metastore.ttypes import (
     GetPartitionRequest,

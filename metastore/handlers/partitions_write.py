@@ -12,9 +12,9 @@ from metastore.operations.audit_details import parameters
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import TARGET, any_of, change, from_fields
 from metastore.operations.requirements import new_partitions, partition_location, partition_locations
-from metastore.services.entry.partition_expressions import PartitionExpressionService
-from metastore.services.entry.partitions_alter import PartitionAlterService
-from metastore.services.entry.partitions_write import PartitionWriteService
+from metastore.services.partition_expressions import PartitionExpressionService
+from metastore.services.partitions_alter import PartitionAlterService
+from metastore.services.partitions_write import PartitionWriteService
 from metastore.services.rules.table_data import purges
 from thrift_idl.gen.hive_metastore.ttypes import (
     AddPartitionsRequest,

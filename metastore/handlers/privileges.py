@@ -11,7 +11,7 @@ from metastore.operations.audit_details import granted
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import change, from_fields, operation
 from metastore.operations.sessions import grantable, ownership_of, principals_on, visible_object
-from metastore.services.entry.privileges import PrivilegeService
+from metastore.services.privileges import PrivilegeService
 from metastore.services.rules.privileges import ObjectName, RequestedPrivilege, folded
 from thrift_idl.gen.hive_metastore.ttypes import (
     GrantRevokePrivilegeRequest,

@@ -7,8 +7,8 @@ from metastore.handlers.arguments import required, table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import any_of, from_fields, operation
 from metastore.operations.sessions import scanned_table
-from metastore.services.entry.partition_values import PartitionValueService
-from metastore.services.entry.scans import ScanService
+from metastore.services.partition_values import PartitionValueService
+from metastore.services.scans import ScanService
 from thrift_idl.gen.metastore.ttypes import ScanPlan, ScanRequest, ScanValues, ScanValuesRequest
 
 

@@ -47,10 +47,10 @@ from metastore.operations.requirements import (
     new_table,
     referenced_tables,
 )
-from metastore.services.entry.tables import TableService
-from metastore.services.entry.tables_alter import EXPECTED_KEY, EXPECTED_VALUE, TableAlterService, do_cascade
 from metastore.services.rules.projections import tables_projected
 from metastore.services.rules.table_data import purges
+from metastore.services.tables import TableService
+from metastore.services.tables_alter import EXPECTED_KEY, EXPECTED_VALUE, TableAlterService, do_cascade
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlterTableRequest,
     AlterTableResponse,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from metastore.operations.operation import administrator, change, operation
-from metastore.services.entry.delegation import DelegationService
-from metastore.services.entry.tokens import TokenService
+from metastore.services.delegation import DelegationService
+from metastore.services.tokens import TokenService
 
 
 class TokenHandlers:

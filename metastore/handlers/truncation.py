@@ -7,8 +7,8 @@ from metastore.errors import NotFoundError, UndeclaredError, VersionDependentErr
 from metastore.handlers.arguments import properties, table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import any_of, change
-from metastore.services.entry.truncation import TruncationService
 from metastore.services.rules.table_data import purges
+from metastore.services.truncation import TruncationService
 from thrift_idl.gen.hive_metastore.ttypes import TruncateTableRequest, TruncateTableResponse
 
 

@@ -8,7 +8,7 @@ from metastore.operations.fields import TableFields
 from metastore.operations.operation import administrator, any_of, change, from_fields, operation, visible
 from metastore.operations.requirements import visible_tables
 from metastore.operations.sessions import own_transaction_list
-from metastore.services.entry.write_ids import WriteIdService
+from metastore.services.write_ids import WriteIdService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AllocateTableWriteIdsRequest,
     AllocateTableWriteIdsResponse,

@@ -7,8 +7,8 @@ from metastore.handlers.arguments import required, table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import TARGET, change, from_fields, operation
 from metastore.operations.sessions import begun_write, ended_write, own_write, publication, publications
-from metastore.services.entry.publishing import Publication, PublishingService
-from metastore.services.entry.writes import WriteService
+from metastore.services.publishing import Publication, PublishingService
+from metastore.services.writes import WriteService
 from thrift_idl.gen.metastore.ttypes import (
     BeginWriteRequest,
     PublishRequest,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from metastore.domain.location_properties import READERS
+from metastore.encoding.structs import shallow_copy
 from metastore.errors import InvalidInputError
 from metastore.importing.sources.objects import Shape, SourcePartition
-from metastore.structs import shallow_copy
 from thrift_idl.gen.hive_metastore.ttypes import (
     Catalog,
     Database,

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from metastore.errors import ConfigurationError
 from metastore.monitoring.logs import JsonFormatter
-from metastore.units import parse_size
+from metastore.settings.units import parse_size
 
 _SYSLOG_PORT: Final = 514
 _SCHEMES: Final = ("file", "syslog", "otlp")

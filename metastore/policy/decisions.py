@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from metastore.byte_cache import Cache
+from metastore.caches import Cache
 
 CACHE_BYTES: Final = 64 * 2**20
 """Memory for the decisions of a worker. When it is full, the caller that was inactive for longest is evicted."""

@@ -7,7 +7,7 @@ from dataclasses import Field, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from metastore.units import parse_duration, parse_size, show_duration, show_size
+from metastore.settings.units import parse_duration, parse_size, show_duration, show_size
 
 DAY: Final = 86_400.0  # seconds
 CENTURY: Final = 3_153_600_000  # seconds

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
 from typing import Any, ClassVar, Final
 
-from metastore.directories import absolute, default_data_dir
 from metastore.errors import ConfigurationError
 from metastore.machine import connection_default, worker_defaults
 from metastore.settings import sections
 from metastore.settings.advanced import Advanced
+from metastore.settings.directories import absolute, default_data_dir
 from metastore.settings.kinds import problem
 from metastore.settings.sections import Section
 from metastore.settings.sources import Sourced, read

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Final
 
 from metastore.identity import CERTIFICATE, AuthenticationFailedError, AuthenticationUnavailableError, Identity
-from metastore.server_certificate import OFF, REQUIRED
 from metastore.transport import http, sasl
 from metastore.transport.buffers import MessageReader
+from metastore.transport.certificate import OFF, REQUIRED
 from metastore.transport.http import ConnectionRejectedError, Requests
 from metastore.transport.listener import Listener
 from metastore.transport.sasl import SaslExchange, SaslStream

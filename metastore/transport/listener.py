@@ -18,7 +18,7 @@ from metastore.identity import (
     Identity,
     Mechanism,
 )
-from metastore.server_certificate import OFF, REQUIRED, Certificate
+from metastore.transport.certificate import OFF, REQUIRED, Certificate
 
 _METHOD_TEXTS: Final = {
     CERTIFICATE: "TLS with a client certificate",

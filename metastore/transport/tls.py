@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from thrift.transport.TTransport import TTransportException
 
-from metastore.server_certificate import reason_of
+from metastore.transport.certificate import reason_of
 from metastore.transport.streams import Chunk, first_piece
 
 FIRST_BYTE: Final = b"\x16"  # a TLS handshake record; as the length of a Thrift frame, it would be 369 MB or more

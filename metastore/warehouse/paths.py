@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from metastore import text_cache
+from metastore import caches
 from metastore.errors import InvalidInputError
 from metastore.warehouse import schemes
 
@@ -50,7 +50,7 @@ class Location(NamedTuple):
         return scheme, "" if scheme == "file" and authority in _LOCAL_HOSTS else authority, self.path
 
 
-@text_cache.cached(8192)  # a call parses the same locations several times
+@caches.cached(8192)  # a call parses the same locations several times
 def parse(location: str) -> Location:
     """Returns the parts of a URI, or of an absolute path on the local file system.
 
@@ -109,7 +109,7 @@ def same(location: str, other: str) -> bool:
     return parse(location).identity == parse(other).identity
 
 
-@text_cache.cached(8192)
+@caches.cached(8192)
 def canonical(location: str) -> str:
     """Returns one text for all spellings of a location: `s3a://b/x/` and `s3n://b/x` are `s3://b/x`."""
     scheme, authority, path = parse(location).identity

@@ -12,17 +12,12 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
             "errors",
             "context",
             "identity",
-            "text_cache",
-            "byte_cache",
             "bounded_fetch",
+            "caches",
             "addresses",
             "descriptors",
-            "server_certificate",
-            "structs",
             "machine",
-            "units",
         ),
-        ("directories",),
         ("domain", "settings"),
         ("encoding", "warehouse", "transport", "client", "monitoring", "security", "policy"),
         ("storage.schema", "storage.references", "storage.postgres"),
@@ -33,8 +28,8 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
         ("services.service", "services.rules"),
         ("services.files",),
         ("services.cascade", "services.authorization"),
-        ("services.entry",),
-        ("importing", "exporting", "console", "restoration"),
+        ("services",),  # its own modules
+        ("importing", "exporting", "console"),
         ("operations",),  # declared by handlers, read by the protocol, so that neither imports the other
         ("handlers", "protocol", "web"),
         ("app",),
@@ -58,11 +53,12 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
     ],
 }
 
-# Components whose modules may not import each other. Code that two of them share belongs to a lower layer.
+# Components whose modules may not import each other. Code that two of them share belongs to a lower layer. `.*` stands
+# for the modules of a package that are in no other component.
 INDEPENDENT = (
     "metastore.storage.repositories",
     "metastore.storage.pages",
-    "metastore.services.entry",
+    "metastore.services.*",
     "migrations.versions",
 )
 
@@ -102,9 +98,9 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
         "metastore.warehouse.filesystem",
         "fsspec",
         "metastore.transport",
-        "metastore.services.entry",
+        "metastore.services.*",
     ),
-    "metastore.console": ("sqlalchemy", "metastore.transport", "metastore.client", "metastore.services.entry"),
+    "metastore.console": ("sqlalchemy", "metastore.transport", "metastore.client", "metastore.services.*"),
     "metastore.handlers": ("metastore.storage", "metastore.warehouse", "sqlalchemy"),
     "metastore.operations": ("metastore.storage", "metastore.services", "metastore.warehouse", "sqlalchemy"),
     "metastore.protocol": ("metastore.storage", "metastore.services", "metastore.warehouse", "sqlalchemy"),

@@ -13,7 +13,7 @@ from alembic import command
 from sqlalchemy import Connection, NullPool, create_engine, text
 
 from metastore.errors import ConfigurationError, UnavailableError
-from metastore.services.entry.servers import ServerService
+from metastore.services.servers import ServerService
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.repositories.servers import Registration

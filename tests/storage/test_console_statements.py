@@ -15,7 +15,7 @@ from metastore.app.security import make_authorization
 from metastore.app.worker import Application
 from metastore.context import Caller, caller
 from metastore.errors import MetastoreError
-from metastore.services.entry.sizes import SizeService
+from metastore.services.sizes import SizeService
 from metastore.settings import Settings
 from metastore.storage.queries import visibility
 from metastore.web.console.parameters import Parameters

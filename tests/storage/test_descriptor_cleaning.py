@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import text
 
 from metastore.app.worker import Application
-from metastore.services.entry import descriptor_cleaning
-from metastore.services.entry.descriptor_cleaning import DescriptorCleaningService
+from metastore.services import descriptor_cleaning
+from metastore.services.descriptor_cleaning import DescriptorCleaningService
 from metastore.storage.repositories.shared_descriptors import SHARED
 from metastore.storage.verification.verify import verify
 from tests.fixtures.application import called

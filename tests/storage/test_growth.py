@@ -18,13 +18,13 @@ from metastore.app.worker import Application
 from metastore.context import Caller, caller
 from metastore.domain.names import TableName
 from metastore.errors import InvalidOperationError
-from metastore.services.entry import descriptor_cleaning
-from metastore.services.entry.cleaning import CleaningService
-from metastore.services.entry.descriptor_cleaning import DescriptorCleaningService
-from metastore.services.entry.notifications import NotificationService
-from metastore.services.entry.timeouts import TimeoutService
-from metastore.services.entry.writes import WriteService
+from metastore.services import descriptor_cleaning
+from metastore.services.cleaning import CleaningService
+from metastore.services.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.files import journal
+from metastore.services.notifications import NotificationService
+from metastore.services.timeouts import TimeoutService
+from metastore.services.writes import WriteService
 from metastore.storage.schema import metadata
 from tests.fixtures.application import called
 from tests.wire.acid import EX, abort, commit, component, lock, open_transaction, updating

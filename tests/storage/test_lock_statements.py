@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from metastore.domain.names import TableName
-from metastore.services.entry.locks import LockService
-from metastore.services.entry.transactions import TransactionService
-from metastore.services.entry.write_ids import WriteIdService
+from metastore.services.locks import LockService
+from metastore.services.transactions import TransactionService
+from metastore.services.write_ids import WriteIdService
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.unit_of_work import Store

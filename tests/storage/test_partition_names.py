@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import text
 
 from metastore.app.worker import Application, make_application
-from metastore.byte_cache import Cache
+from metastore.caches import Cache
 from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError
 from metastore.settings import Settings

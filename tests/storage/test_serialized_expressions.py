@@ -12,7 +12,7 @@ import pytest
 from metastore.app.worker import Application
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError
-from metastore.services.entry.partition_expressions import PartitionExpressionService
+from metastore.services.partition_expressions import PartitionExpressionService
 from tests.fixtures.application import called
 from tests.fixtures.expressions import VERSIONS, Recorded, RecordedTable, recordings
 from tests.wire.builders import partition, table

@@ -10,8 +10,8 @@ from sqlalchemy import text
 from metastore.app.worker import Application
 from metastore.console.sizes import SizeOverview
 from metastore.domain.names import TableName
-from metastore.services.entry import sizes
-from metastore.services.entry.sizes import SizeService
+from metastore.services import sizes
+from metastore.services.sizes import SizeService
 from metastore.storage.pages import sizes as repository
 from tests.fixtures.application import called, counted
 from tests.wire.builders import partition, table

@@ -15,9 +15,9 @@ from metastore.app.timers import expiry
 from metastore.domain.names import TableName
 from metastore.domain.transactions import WriteId
 from metastore.errors import InvalidOperationError, LockNotFoundError, UnavailableError
-from metastore.services.entry.locks import LockService
-from metastore.services.entry.timeouts import TimeoutService
-from metastore.services.entry.transactions import TransactionService
+from metastore.services.locks import LockService
+from metastore.services.timeouts import TimeoutService
+from metastore.services.transactions import TransactionService
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.unit_of_work import Store

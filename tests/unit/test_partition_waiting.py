@@ -8,7 +8,7 @@ from typing import Any
 
 from metastore.context import Caller, caller
 from metastore.domain.names import TableName
-from metastore.services.entry.partition_waiting import PartitionWaitingService
+from metastore.services.partition_waiting import PartitionWaitingService
 
 TABLE = TableName("hive", "d", "t")
 PATIENCE = 30  # seconds

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.units import parse_duration, parse_size, show_duration, show_size
+from metastore.settings.units import parse_duration, parse_size, show_duration, show_size
 
 
 @pytest.mark.parametrize(

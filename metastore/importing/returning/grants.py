@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from metastore.domain.names import DatabaseName
+from metastore.encoding.structs import shallow_copy
 from metastore.errors import InvalidOperationError, NotFoundError
 from metastore.importing.identities import identity_of
 from metastore.importing.returning.fence import FencedCalls
@@ -14,7 +15,6 @@ from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import UnsupportedCallError
 from metastore.storage.importing.imports import Finding
 from metastore.storage.unit_of_work import UnitOfWork
-from metastore.structs import shallow_copy
 from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, PrivilegeBag, Role, RolePrincipalGrant
 
 REJECTED: Final = "grant that the source rejects"

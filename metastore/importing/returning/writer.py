@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from metastore.domain.names import DatabaseName, TableName
+from metastore.encoding.structs import shallow_copy
 from metastore.errors import NotFoundError
 from metastore.importing.canonical import form_of
 from metastore.importing.following.changes import Changes, Key, partition_names
@@ -18,7 +19,6 @@ from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import UnsupportedCallError, in_catalog
 from metastore.storage.importing.imports import Finding
 from metastore.storage.mapping.descriptors import with_locations
-from metastore.structs import shallow_copy
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, Function, Partition, Table
 
 METADATA: Final = "metadata_location"

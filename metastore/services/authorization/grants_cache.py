@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from metastore.byte_cache import Cache
+from metastore.caches import Cache
 from metastore.context import Caller, caller
 from metastore.domain.privileges import (
     ADMIN,

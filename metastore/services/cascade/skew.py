@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metastore.domain.names import fold, fold_column
+from metastore.encoding.structs import shallow_copy
 from metastore.errors import InvalidOperationError
 from metastore.services.files.moves import Move, relocate_skew
-from metastore.structs import shallow_copy
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
 
@@ -58,7 +58,7 @@ def _has_skew(sd: StorageDescriptor) -> bool:
 def _keep(old: StorageDescriptor, new: StorageDescriptor) -> None:
     """Keeps the old skew. If the whole table or partition moves, the directories of its values move with it: a client
     that copied the location has copied them, too, and a missing directory contains no rows. Scans always read the files
-    directly in the new location (services/entry/scans.py).
+    directly in the new location (services/scans.py).
     """
     new.skewedInfo = shallow_copy(old.skewedInfo)
     new.storedAsSubDirectories = old.storedAsSubDirectories

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from metastore.context import lacks
 from metastore.domain.column_statistics import is_count
 from metastore.domain.privileges import Right
+from metastore.encoding.structs import shallow_copy
 from metastore.errors import InvalidOperationError, NotFoundError
 from metastore.services.files.change_loop import Attempt
 from metastore.services.files.changed_objects import ChangedObjects, Owner
@@ -21,7 +22,6 @@ from metastore.storage.references import TABLE_ITSELF, StoredTable
 from metastore.storage.repositories.drops import PARTITIONS, TRUNCATED, Drop
 from metastore.storage.repositories.partitions import identified
 from metastore.storage.unit_of_work import UnitOfWork
-from metastore.structs import shallow_copy
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor

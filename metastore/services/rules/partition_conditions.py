@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from metastore.caches import LONGEST
 from metastore.context import caller
 from metastore.domain.filters import check_columns, is_word, parse_filter
 from metastore.domain.names import TableName
@@ -15,7 +16,6 @@ from metastore.storage.postgres.sql import Condition, all_of
 from metastore.storage.queries.filters import filter_condition, values_condition
 from metastore.storage.references import Key, TableRef
 from metastore.storage.unit_of_work import UnitOfWork
-from metastore.text_cache import LONGEST
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from metastore.byte_cache import Cache
+from metastore.caches import Cache
 from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedTexts
 from metastore.storage.mapping.layout import Tail

@@ -17,7 +17,7 @@ from metastore.identity import KERBEROS, AuthenticationFailedError
 from metastore.security.digest_md5 import secret_of
 from metastore.security.proxy_users import ProxyUsers
 from metastore.security.token_key import read_token_key
-from metastore.services.entry.delegation import DelegationService
+from metastore.services.delegation import DelegationService
 
 
 class Store:

@@ -17,8 +17,8 @@ from metastore.app.worker import Application, make_application
 from metastore.context import Caller, caller
 from metastore.errors import MetastoreError, NotFoundError
 from metastore.handlers.registry import served
+from metastore.services import audit, tables
 from metastore.services.authorization.grants_cache import CachedGrants
-from metastore.services.entry import audit, tables
 from metastore.settings import Settings
 from metastore.storage.mapping.layout import decoded_with_id
 from metastore.storage.repositories.held import Held

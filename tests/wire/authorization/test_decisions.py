@@ -22,7 +22,7 @@ from metastore.errors import (
     NotFoundError,
     PermissionDeniedError,
 )
-from metastore.services.entry.writes import WriteService
+from metastore.services.writes import WriteService
 from metastore.settings import Settings
 from metastore.storage.postgres.driver import run
 from tests.wire.authorization.conftest import ADMIN

@@ -14,7 +14,7 @@ from metastore.app.console import pages_of
 from metastore.app.worker import Application, make_application
 from metastore.errors import MetastoreError, PermissionDeniedError
 from metastore.services.authorization import events
-from metastore.services.entry.sizes import SizeService
+from metastore.services.sizes import SizeService
 from metastore.settings import Settings
 from metastore.web.console.parameters import Parameters
 from tests.fixtures.application import called, counted

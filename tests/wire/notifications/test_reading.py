@@ -13,7 +13,7 @@ from sqlalchemy import NullPool, create_engine, text
 from thrift.protocol.TBase import TExceptionBase
 from thrift.Thrift import TApplicationException
 
-from metastore.services.entry.notifications import NotificationService
+from metastore.services.notifications import NotificationService
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.unit_of_work import Store

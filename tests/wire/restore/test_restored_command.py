@@ -9,7 +9,7 @@ from time import time
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 
-from metastore.restoration import RestorationService
+from metastore.services.files.reconciliation import RestorationService
 from tests.wire.builders import partition, table
 from tests.wire.restore.catalog import TRASH, RestoredCatalog
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, NotificationEventRequest

@@ -34,7 +34,7 @@ def frequent_reviews(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes servers review their sessions every 0.2 seconds instead of every 5."""
     constants = {
         "metastore.transport.session_review._INTERVAL": 0.2,
-        "metastore.server_certificate._RELOAD_INTERVAL": 0,
+        "metastore.transport.certificate._RELOAD_INTERVAL": 0,
     }
     monkeypatch.setenv(CONSTANTS, json.dumps(constants))
 

@@ -20,8 +20,8 @@ from metastore.security.authenticator import Authenticator
 from metastore.security.certificates import Certificates
 from metastore.security.digest_md5 import DigestMd5
 from metastore.security.passwords import LoginGuard, Plain
-from metastore.server_certificate import Certificate
 from metastore.settings import Settings
+from metastore.transport.certificate import Certificate
 from metastore.transport.listener import Listener
 from tests.fixtures.examples import examples
 from tests.wire.transport.messages import call

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from metastore.client import errors
-from metastore.server_certificate import REQUIRED, Certificate
+from metastore.transport.certificate import REQUIRED, Certificate
 from tests.fixtures.server import Server
 from tests.wire.transport.conftest import eventually
 from thrift_idl.gen.hive_metastore.ttypes import Database

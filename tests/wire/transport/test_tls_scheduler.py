@@ -15,8 +15,8 @@ from typing import Any, cast
 import pytest
 import trustme
 
-from metastore.server_certificate import Certificate
 from metastore.transport import tls_scheduler
+from metastore.transport.certificate import Certificate
 from metastore.transport.listener import Listener
 from metastore.transport.options import TransportOptions
 from metastore.transport.state import State

@@ -12,6 +12,7 @@ from metastore.domain.location_properties import is_relative
 from metastore.domain.names import TableName
 from metastore.domain.privileges import Right
 from metastore.encoding.redaction import restore_secrets
+from metastore.encoding.structs import shallow_copy
 from metastore.errors import InvalidOperationError
 from metastore.services.cascade.buckets import keep_partition_buckets
 from metastore.services.cascade.columns import forget_columns_of_partitions
@@ -41,7 +42,6 @@ from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
-from metastore.structs import shallow_copy
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import DirectoryStatistics
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table

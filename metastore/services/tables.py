@@ -10,6 +10,7 @@ from metastore.domain.dependencies import drop_order
 from metastore.domain.filters import parse_filter
 from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.encoding.binary import EncodedStruct
+from metastore.encoding.structs import shallow_copy
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.cascade.dependencies import check_unmarked
@@ -32,7 +33,6 @@ from metastore.storage.mapping.layout import decoded_with_id, with_id
 from metastore.storage.queries.filters import table_condition
 from metastore.storage.repositories.tables import TableMeta
 from metastore.storage.unit_of_work import UnitOfWork
-from metastore.structs import shallow_copy
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from metastore.warehouse.roots import Roots

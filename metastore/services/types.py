@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from metastore.domain.names import check_object_name
 from metastore.encoding.binary import EncodedStruct
+from metastore.encoding.structs import shallow_copy
 from metastore.errors import AlreadyExistsError, InvalidObjectError, NotFoundError
 from metastore.services.rules.lookup import required, taken
 from metastore.services.rules.tables import check_names
 from metastore.services.service import Service
-from metastore.structs import shallow_copy
 from thrift_idl.gen.hive_metastore.ttypes import Type
 
 

@@ -7,12 +7,12 @@ from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedList
 from metastore.encoding.json import encode_json
 from metastore.encoding.redaction import restore_secrets
+from metastore.encoding.structs import shallow_copy
 from metastore.errors import InvalidInputError, InvalidOperationError, NotFoundError
 from metastore.services.cascade.dropping import ChangingService
 from metastore.services.rules.indexes import holder_of_index, of_index, timed
 from metastore.services.rules.lookup import required
 from metastore.storage.unit_of_work import UnitOfWork
-from metastore.structs import shallow_copy
 from thrift_idl.gen.hive_metastore.ttypes import Index
 
 

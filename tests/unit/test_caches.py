@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metastore.text_cache import LONGEST, cached
+from metastore.caches import LONGEST, cached
 from metastore.warehouse import paths
 
 
