@@ -238,7 +238,7 @@ def test_a_drop_that_was_broken_off_is_finished(call: Call, root: str, monkeypat
             call("drop_partition_with_environment_context", *NAME, ["2"], True, purge)
     assert {(each.location, each.reason) for each in clean_now(call)} == {
         (f"{root}/ds=1", "replaced"),
-        (f"{root}/ds=2", "dropped"),
+        (f"{root}/ds=2", "dropped by its owner"),
     }
     assert files_below(root) == set()
 

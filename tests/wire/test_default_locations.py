@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from metastore.app import Application
+from metastore.app.worker import Application
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import AlreadyExistsError, InvalidOperationError
 from tests.fixtures.application import called

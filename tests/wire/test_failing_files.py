@@ -76,7 +76,7 @@ def test_failed_operations_are_retried_after_growing_delays(
         assert wait / 2 < left <= wait + 5
         assert not parked
     told = [(problem.problem, problem.repairable, problem.repaired) for problem in problems(installation)]
-    assert told == [("unfinished: dropped, nobody answers", True, False)]
+    assert told == [("unfinished: dropped by its owner, nobody answers", True, False)]
     repaired.append(1)
     installation.application.journal.recover()
     assert (installation.warehouse / "db.db/plain/rows").exists()  # its retry is not due yet
@@ -95,7 +95,7 @@ def test_operations_that_cannot_succeed_are_parked_with_a_remedy(
         installation.application.journal.recover()
     (line,) = [record.getMessage() for record in caplog.records]
     location = f"file:{installation.warehouse}/db.db/plain"
-    why = f"remove of {location} (dropped) failed: it leads out of the warehouse. Fix the cause, then run  metastore"
+    why = f"remove of {location} (dropped by its owner) failed: it leads out of the warehouse. Fix the cause, then run  metastore"
     assert line == f"{why} check --repair"
     assert [parked for _, parked in waits(installation)] == [True]
     assert [problem.repairable for problem in problems(installation)] == [False]

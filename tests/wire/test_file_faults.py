@@ -124,9 +124,7 @@ class Installation:
         """Checks that every object has its directory, every directory its object, and that the journal is empty."""
         places = {value.removeprefix("file:") for value in self.objects()}
         assert {location for location in places if not Path(location).is_dir()} == set()
-        there = {
-            str(path) for path in self.warehouse.rglob("*") if path.is_dir() and ".metastore_trash" not in str(path)
-        }
+        there = {str(path) for path in self.warehouse.rglob("*") if path.is_dir() and "/.metastore_" not in str(path)}
         above = {str(parent) for location in places for parent in Path(location).parents}
         assert there - places - above == set()
         trash = self.warehouse.parent / ".metastore_trash"

@@ -63,7 +63,7 @@ class Two:
             warehouse=str(folder / "w"), allowed_locations=str(folder), database_url=url, drop_retention=undrop
         )
         self.servers = [Application(settings, url), Application(settings, url)]
-        self.servers[0].databases.bootstrap()
+        self.servers[0].services.databases.bootstrap()
 
     def fill(self) -> None:
         """Restores the initial state."""

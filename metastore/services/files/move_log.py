@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from metastore.errors import MetastoreError, UnavailableError
-from metastore.services.files.operations import DROPPED, TRUNCATED
+from metastore.services.files.operations import DROPPED, OWNED, TRUNCATED
 from metastore.storage.repositories.file_operations import MOVE, REMOVE, FileOperation
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
@@ -132,7 +132,7 @@ def _planned(warehouse: Warehouse, operation: FileOperation) -> LoggedMove | Non
             return LoggedMove(operation.trash_name, MOVE, source, target, names, operation.decided_at, is_partial=True)
         if warehouse.exists(target):
             names = frozenset(entries(warehouse, source))
-    elif operation.kind == REMOVE and operation.reason in (DROPPED, TRUNCATED) and not operation.origin:
+    elif operation.kind == REMOVE and operation.reason in (DROPPED, OWNED, TRUNCATED) and not operation.origin:
         target = paths.canonical(warehouse.trash_location(source, operation.trash_name))
         names = frozenset(map(paths.name, operation.paths)) if operation.reason == TRUNCATED else None
     else:

@@ -89,12 +89,19 @@ def _others(name: str, exists: str, table_exists: str) -> Prepared:
 _OTHERS = _others("referred_by_others", _EXISTS, _TABLE_EXISTS)
 _OWNERS = _others("referred_by_owners", f"{_EXISTS} AND {_IS_OWNER.format('r')}", _TABLE_IS_OWNER)
 _OWNER_TABLES = _query("owner_tables", ("tables", f" AND r.id <> :table_id{_EXISTS} AND {_IS_OWNER.format('r')}"))
+_AMONG: Final = " = ANY (cast(:ids AS bigint[]))"
+_LATER_OWNERS = _query(
+    "later_owners",
+    (
+        "tables",
+        f" AND r.id > :table_id AND NOT r.id = ANY (cast(:ids AS bigint[])){_EXISTS} AND {_IS_OWNER.format('r')}",
+    ),
+)
 _ELSEWHERE = _query(
     "used_by_other_databases",
     ("tables", " AND r.database_id <> :database_id"),
     ("partitions", " AND EXISTS (SELECT FROM tables AS t WHERE t.id = r.table_id AND t.database_id <> :database_id)"),
 )
-_AMONG: Final = " = ANY (cast(:ids AS bigint[]))"
 _OF_TABLES = _query(
     "of_tables",
     ("tables", f" AND r.id{_AMONG}"),
@@ -150,6 +157,10 @@ class Locations(Repository):
         """
         own = number_array_literal(partition_ids or ())
         return self._read(_OWNERS, _spelled(locations), table_id=table_id, whole=partition_ids is None, own=own)
+
+    def later_owners(self, locations: Iterable[str], table_id: int, among: Sequence[int]) -> Mapping[str, Use]:
+        """Finds uses by tables that own their files and were created after this table, except those with these ids."""
+        return self._read(_LATER_OWNERS, _spelled(locations), table_id=table_id, ids=number_array_literal(among))
 
     def in_owners(self, locations: Iterable[str], table_id: int) -> set[str]:
         """Returns the locations at or below the location of another table that owns its files (see `owners`)."""

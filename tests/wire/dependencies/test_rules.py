@@ -150,7 +150,7 @@ def test_a_dependent_is_dropped_alone(client: Any, database: str) -> None:
     add_to_dependent(client, database, "tdep", ["1"])
     client.drop_table(database, "tdep", True)
     assert client.get_partition_names(database, "t", -1) == ["ds=1/hr=1"]
-    assert asked(client, database, "t", DOWN) == Dependencies([], [])
+    assert asked(client, database, "t", DOWN) == Dependencies([], [], [], [])
     client.drop_table(database, "t", True)
 
 
