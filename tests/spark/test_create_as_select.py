@@ -97,14 +97,11 @@ def test_failures_leave_no_table_and_no_file(spark: Session, context: Context, d
 
 
 @pytest.mark.parametrize("name", ["t", "T", "`T`", "Of_Mixed_Case"])
-@pytest.mark.parametrize("using", ["", "USING parquet"])
-def test_the_error_of_a_cast_names_the_table_and_the_fix(spark: Session, db: str, name: str, using: str) -> None:
+def test_the_error_of_a_cast_names_the_table_and_the_fix(spark: Session, db: str, name: str) -> None:
     rows_ = "SELECT '1' AS key, 'v' AS value, '2010-03-03' AS ds, 12 AS hr"
     with pytest.raises((SparkClientError, PySparkException), match=r"Write CAST\(`key` AS INT\)") as raised:
-        spark.sql(
-            f"CREATE TABLE {db}.{name} (key int, value string) {using} PARTITIONED BY (ds string, hr int) AS {rows_}"
-        )
-    assert f"`{db}`.{name}" in str(raised.value).lower().replace(f"`{name.lower()}`", name)
+        spark.sql(f"CREATE TABLE {db}.{name} (key int, value string) PARTITIONED BY (ds string, hr int) AS {rows_}")
+    assert f"`{db}`.`{name.strip('`')}`".lower() in str(raised.value).lower()
     assert "as_select" not in str(raised.value)
     assert tables(spark, db) == []
 

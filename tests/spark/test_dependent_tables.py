@@ -105,7 +105,7 @@ def test_the_first_scenario(spark: Session, seed: str) -> None:
     spark.sql("alter table T drop partition (ds = '1')")
     assert (count(spark, "Tdep"), dependencies(spark, "Tdep")) == (
         0,
-        [("ds=1", f"{seed}.t@ds=1 (no partitions)", "stale")],
+        [("ds=1", f"{seed}.t@ds=1 (no partitions)", "incomplete")],
     )
 
 

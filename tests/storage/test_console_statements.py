@@ -28,6 +28,7 @@ from thrift_idl.gen.hive_metastore.ttypes import Database
 USERS = ("root", "owner", "other", "ruled", "clerk")
 OF_TABLE = {"catalog": "hive", "database": "db", "table": "events"}
 MOST = 3
+MOST_OF = {"/tables/{catalog}/{database}/{table}/dependencies": 7}  # views above and below are looked up, too
 LARGE = ("tables", "partitions", "column_lists", "storage_descriptors", "notification_log", "privileges")
 
 
@@ -77,7 +78,7 @@ def test_no_page_needs_more_than_three_statements(catalog: Application) -> None:
                 read(page, query)  # fills the caches of grants and descriptors
                 with counted(catalog) as statements:
                     read(page, query)
-                assert 0 < len(statements) <= MOST, (path, query, user, statements)
+                assert 0 < len(statements) <= MOST_OF.get(path, MOST), (path, query, user, statements)
                 if page.is_live:  # one statement has read the version, to find a page that refreshes share
                     caller.set(Caller("127.0.0.1:1", user, [], privileges_version=version_of(catalog)))
                     with counted(catalog) as statements:

@@ -95,8 +95,8 @@ def test_operations_that_cannot_succeed_are_parked_with_a_remedy(
         installation.application.journal.recover()
     (line,) = [record.getMessage() for record in caplog.records]
     location = f"file:{installation.warehouse}/db.db/plain"
-    why = f"remove of {location} (dropped by its owner) failed: it leads out of the warehouse. Fix the cause, then run  metastore"
-    assert line == f"{why} check --repair"
+    why = f"remove of {location} (dropped by its owner) failed: it leads out of the warehouse."
+    assert line == f"{why} Fix the cause, then run  metastore check --repair"
     assert [parked for _, parked in waits(installation)] == [True]
     assert [problem.repairable for problem in problems(installation)] == [False]
     with pytest.raises(ConflictError, match=r"plain is blocked: remove of .* metastore check --repair"):

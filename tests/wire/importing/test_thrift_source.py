@@ -148,6 +148,7 @@ def test_the_plan_names_problems_of_an_import(hive: HiveDatabase, first: Server,
         "names that differ in case only",
         "creation time 0",
         "name that this server rejects",
+        "object that this server's rules reject",
         "skew",
         "transactions",
     }
