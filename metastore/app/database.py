@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import DBAPIError
-
-from metastore.errors import ConfigurationError, UnavailableError
+from metastore.errors import ConfigurationError
 from metastore.settings import Settings
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from metastore.storage.postgres.engine import make_engine
+from metastore.storage.postgres.exceptions import one_line_errors
 from metastore.storage.verification.completeness import incompleteness
 
 
@@ -41,10 +40,8 @@ def check_complete(settings: Settings, url: str) -> None:
     """
     engine = make_engine(settings, url, size=1)
     try:
-        with engine.connect() as connection:
+        with one_line_errors(settings.safe_url), engine.connect() as connection:
             lack = incompleteness(connection)
-    except DBAPIError as error:
-        raise UnavailableError(f"{settings.safe_url}: {' '.join(str(error.orig).split())}") from error
     finally:
         engine.dispose()
     if lack:

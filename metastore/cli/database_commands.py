@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from metastore.cli.options import DATABASE, Group, settings_options
-from metastore.exporting.schemas import VERSIONS
 from metastore.settings import Settings
+from metastore.storage.export.tables import VERSIONS
 
 
 @click.group(invoke_without_command=True, no_args_is_help=False)

@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from typing import Any, Final
-
-from sqlalchemy import text
-from sqlalchemy.exc import DBAPIError
+from typing import Final
 
 from metastore.app.database import database
 from metastore.cli.findings import ERROR, OK, WARNING, Finding
-from metastore.errors import ConfigurationError, UnavailableError
+from metastore.errors import ConfigurationError
 from metastore.settings import Settings
 from metastore.settings.sections import TRANSACTION
 from metastore.storage.postgres.client_programs import client_program, need_of
 from metastore.storage.postgres.connect import parameters_of
 from metastore.storage.postgres.embedded import is_made
 from metastore.storage.postgres.engine import make_engine
+from metastore.storage.postgres.exceptions import one_line_errors
 from metastore.storage.postgres.pooler import check_pooler
-from metastore.storage.postgres.readers import Readers
-from metastore.storage.queries.repository import Session
-from metastore.storage.repositories.lineage import Lineages
-from metastore.storage.verification.completeness import incompleteness
+from metastore.storage.verification.server_state import ServerState, server_state
 from migrations import runner
 
 _OLDEST: Final = 140_000  # server_version_num of PostgreSQL 14
 _CLOCK_SKEW: Final = 5.0  # seconds
-_STATE: Final = text("""
-    SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS release,
-        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS connections,
-        current_setting('autovacuum')::bool AS autovacuum, current_setting('fsync')::bool AS fsync,
-        (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS superuser,
-        coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS encrypted,
-        inet_server_addr() IS NOT NULL AS network,
-        extract(epoch FROM clock_timestamp())::float AS clock
-""")
 
 
 def check_database(settings: Settings) -> Iterator[Finding]:
@@ -49,27 +34,19 @@ def check_database(settings: Settings) -> Iterator[Finding]:
         yield Finding(OK, f"{settings.safe_url}: schema {runner.head()}, {_kind(settings)}")
         engine = make_engine(settings, url, application="metastore doctor", size=1)
         try:
-            with engine.connect() as connection:
-                before = time.time()
-                state = connection.execute(_STATE).one()
-                middle = (before + time.time()) / 2
-                lack = incompleteness(connection)
-                lineage = None if lack else Lineages(Session(connection)).read()
-            readers = Readers(engine)
-            excess = readers.excess() if readers.names() else None
-        except DBAPIError as error:
-            raise UnavailableError(f"{settings.safe_url}: {' '.join(str(error.orig).split())}") from error
+            with one_line_errors(settings.safe_url):
+                state = server_state(engine)
         finally:
             engine.dispose()
-        yield from _settings_of_postgres(settings, state, state.clock - middle)
-        if lack:
-            yield Finding(ERROR, lack)
-        if lineage and (lineage.restored or lineage.problem_since):
+        yield from _settings_of_postgres(settings, state)
+        if state.lack:
+            yield Finding(ERROR, state.lack)
+        if state.is_older:
             yield Finding(
                 WARNING, "the database may be older than the files: run  metastore db restored  to reconcile them"
             )
-        if excess:
-            yield Finding(WARNING, excess)
+        if state.excess:
+            yield Finding(WARNING, state.excess)
         yield from _client_programs(settings, url)
 
 
@@ -77,7 +54,7 @@ def _kind(settings: Settings) -> str:
     return "accepts reads" if settings.read_only else "accepts writes"
 
 
-def _settings_of_postgres(settings: Settings, state: Any, skew: float) -> Iterator[Finding]:
+def _settings_of_postgres(settings: Settings, state: ServerState) -> Iterator[Finding]:
     if state.version < _OLDEST:
         yield Finding(ERROR, f"PostgreSQL {state.release} is too old: upgrade to 14 or later")
     needed = settings.workers * settings.pool_size
@@ -87,9 +64,9 @@ def _settings_of_postgres(settings: Settings, state: Any, skew: float) -> Iterat
             f"a server may open {needed} connections, PostgreSQL allows {state.connections}: raise its "
             f"max_connections, or lower METASTORE_POOL_SIZE",
         )
-    if abs(skew) > _CLOCK_SKEW:
-        ahead = "ahead of" if skew > 0 else "behind"
-        yield Finding(WARNING, f"its clock is {abs(skew):.0f} s {ahead} this host's: run NTP on both")
+    if abs(state.ahead) > _CLOCK_SKEW:
+        side = "ahead of" if state.ahead > 0 else "behind"
+        yield Finding(WARNING, f"its clock is {abs(state.ahead):.0f} s {side} this host's: run NTP on both")
     if not state.autovacuum:
         yield Finding(WARNING, "autovacuum is off, so tables grow and queries get slow: set autovacuum = on")
     if not state.fsync:

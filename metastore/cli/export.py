@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Final, TextIO
 
 import click
-from sqlalchemy.exc import DBAPIError
 
 from metastore.app.database import database
-from metastore.errors import ConfigurationError, UnavailableError
+from metastore.errors import ConfigurationError
 from metastore.exporting.dialects import DIALECTS
 from metastore.exporting.export import Export, Result
 from metastore.settings import Settings
+from metastore.storage.export.snapshot import snapshot
 from metastore.storage.postgres.engine import make_engine
 from migrations import runner
 
@@ -28,10 +28,8 @@ def export_hive_sql(settings: Settings, file: Path, version: str, dialect: str) 
         runner.check(url, read_only=True)
         engine = make_engine(settings, url, statement_timeout=_TIMEOUT)
         try:
-            with _written(file) as output:
-                result = Export(engine, version, DIALECTS[dialect]).write(output)
-        except DBAPIError as error:
-            raise UnavailableError(f"The database reports an error: {' '.join(str(error.orig).split())}") from error
+            with _written(file) as output, snapshot(engine, version) as source:
+                result = Export(source, DIALECTS[dialect]).write(output)
         finally:
             engine.dispose()
     for warning in _warnings(result):

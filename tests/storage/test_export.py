@@ -19,6 +19,7 @@ from metastore.app.worker import Application
 from metastore.cli.commands import run
 from metastore.exporting.dialects import DIALECTS
 from metastore.exporting.export import Export, Result
+from metastore.storage.export.snapshot import snapshot
 from tests.fixtures.application import called
 from tests.wire.builders import columns, descriptor, partition, skewed, table
 from tests.wire.statistics import longs, of_table
@@ -138,7 +139,7 @@ def test_an_export_is_a_snapshot(dialect: str, filled: Application, application:
         called(application, "drop_table", "db", "t", True)
 
     file = Interrupted(change)
-    result = Export(application._store._engine, "3.1", DIALECTS[dialect]).write(file)
+    result = _exported(application, "3.1", file, dialect)
     assert (result.rows["TBLS"], result.rows["PARTITIONS"], result.rows["SDS"]) == (2, 3, 5)
 
 
@@ -159,7 +160,12 @@ def test_indexes_are_exported_for_hive_2(filled: Application) -> None:
 
 def _export(application: Application, version: str) -> tuple[Result, str]:
     file = io.StringIO()
-    return Export(application._store._engine, version, DIALECTS["postgresql"]).write(file), file.getvalue()
+    return _exported(application, version, file), file.getvalue()
+
+
+def _exported(application: Application, version: str, file: io.StringIO, dialect: str = "postgresql") -> Result:
+    with snapshot(application._store._engine, version) as source:
+        return Export(source, DIALECTS[dialect]).write(file)
 
 
 def test_hive_4_has_more_columns(filled: Application) -> None:
@@ -181,7 +187,7 @@ def test_values_that_hive_cannot_store_are_reported(application: Application) ->
     long[0].comment = "雪" * 300
     called(application, "create_table", table("default", "t", sd=descriptor(cols=long)))
     for version, dialect, warnings in (("3.1", "mysql", 3), ("3.1", "postgresql", 0), ("4.0", "mysql", 2)):
-        result = Export(application._store._engine, version, DIALECTS[dialect]).write(io.StringIO())
+        result = _exported(application, version, io.StringIO(), dialect)
         assert len(result.too_long) + len(result.not_latin1) == warnings
 
 

@@ -15,7 +15,6 @@ import trustme
 from sqlalchemy.engine import make_url
 
 from metastore.app.http import Readiness
-from metastore.cli import doctor_database
 from metastore.cli.commands import run
 from metastore.errors import ConfigurationError
 from metastore.settings import Settings
@@ -23,6 +22,7 @@ from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.queries.repository import Session
 from metastore.storage.repositories.lineage import BACKUP, Lineages
+from metastore.storage.verification import server_state
 from tests.fixtures.database import execute
 from tests.fixtures.forks import CONSTANTS
 from tests.fixtures.installed_postgres import free_port
@@ -228,7 +228,7 @@ def test_a_clock_that_differs(
     finding: str,
 ) -> None:
     host = time.time
-    monkeypatch.setattr(doctor_database.time, "time", lambda: host() + seconds)
+    monkeypatch.setattr(server_state.time, "time", lambda: host() + seconds)
     status, output = doctor(database_url)
     assert status == 0
     match = re.search(r"^warning +database +its clock is (.+) this host's: run NTP on both$", output, re.MULTILINE)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, NoReturn
 
+import psycopg2  # type: ignore[import-untyped] # it has no types
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -118,6 +121,15 @@ def translate(error: DBAPIError) -> MetastoreError:
     if kind is None:
         return UnavailableError(f"PostgreSQL rejected the statement (SQLSTATE {state}): {detail}")
     return kind(text)
+
+
+@contextmanager
+def one_line_errors(what: str) -> Iterator[None]:
+    """Turns errors of SQLAlchemy and psycopg2 into UnavailableErrors of one line, which begins with `what`."""
+    try:
+        yield
+    except (DBAPIError, psycopg2.Error) as error:
+        raise UnavailableError(f"{what}: {' '.join(str(getattr(error, 'orig', error)).split())}") from error
 
 
 def _is_operational(cause: BaseException | None) -> bool:

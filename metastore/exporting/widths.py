@@ -1,36 +1,10 @@
-"""The columns and widths that differ between versions of Hive's schema."""
+"""The widths of the columns of Hive's schema, and how they differ between versions and databases."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-VERSIONS: Final = ("2.3", "3.1", "4.0")
-
-_GRANTED: Final = ("GLOBAL_PRIVS", "DB_PRIVS", "TBL_PRIVS", "PART_PRIVS", "TBL_COL_PRIVS", "PART_COL_PRIVS")
-
-_SINCE_4: Final[Mapping[str, frozenset[str]]] = {
-    "CTLGS": frozenset({"CREATE_TIME"}),
-    "DBS": frozenset({"CREATE_TIME", "DB_MANAGED_LOCATION_URI", "TYPE", "DATACONNECTOR_NAME", "REMOTE_DBNAME"}),
-}
-MISSING: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
-    "2.3": {
-        "DBS": _SINCE_4["DBS"] | {"CTLG_NAME"},
-        "TBLS": frozenset({"OWNER_TYPE"}),
-        "SERDES": frozenset({"DESCRIPTION", "SERIALIZER_CLASS", "DESERIALIZER_CLASS", "SERDE_TYPE"}),
-        "TAB_COL_STATS": frozenset({"CAT_NAME", "BIT_VECTOR"}),
-        "PART_COL_STATS": frozenset({"CAT_NAME", "BIT_VECTOR"}),
-        "KEY_CONSTRAINTS": frozenset({"DEFAULT_VALUE"}),
-        "NOTIFICATION_LOG": frozenset({"CAT_NAME"}),
-        "PARTITION_EVENTS": frozenset({"CAT_NAME"}),
-        **{name: frozenset({"AUTHORIZER"}) for name in _GRANTED},
-    },
-    "3.1": _SINCE_4,
-    "4.0": {},
-}
-"""Columns that a version lacks, by version and table."""
-
-WIDTHS: Final = {
+_WIDTHS: Final = {
     "DATABASE_PARAMS.PARAM_KEY": 180,
     "DATABASE_PARAMS.PARAM_VALUE": 4000,
     "DBS.DESC": 4000,
@@ -66,4 +40,4 @@ def width(version: str, dialect: str, column: str) -> int | None:
         return 256
     if column == "PARTITION_PARAMS.PARAM_VALUE" and version == "4.0":
         return None
-    return WIDTHS.get(column)
+    return _WIDTHS.get(column)

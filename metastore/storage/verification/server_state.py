@@ -1,0 +1,66 @@
+"""The state of the PostgreSQL server and of its database, for `metastore doctor`."""
+
+from __future__ import annotations
+
+import time
+from typing import Final, NamedTuple
+
+from sqlalchemy import Engine, text
+
+from metastore.storage.postgres.readers import Readers
+from metastore.storage.queries.repository import Session
+from metastore.storage.repositories.lineage import Lineages
+from metastore.storage.verification.completeness import incompleteness
+
+_STATE: Final = text("""
+    SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS release,
+        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS connections,
+        current_setting('autovacuum')::bool AS autovacuum, current_setting('fsync')::bool AS fsync,
+        (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS superuser,
+        coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS encrypted,
+        inet_server_addr() IS NOT NULL AS network,
+        extract(epoch FROM clock_timestamp())::float AS clock
+""")
+
+
+class ServerState(NamedTuple):
+    """The settings of a PostgreSQL server, and what its database lacks.
+
+    Attributes:
+        version: `server_version_num`.
+        release: `server_version`.
+        connections: the connections that it accepts from roles other than superusers.
+        superuser: whether the role of the connection is one.
+        network: whether the connection uses a network and not a socket file.
+        ahead: the seconds by which its clock is ahead of this host's; negative if it is behind.
+        lack: a line about missing parts of the schema; empty if it is complete.
+        is_older: whether the database may be older than the files.
+        excess: a line about rights of readers other than reading; None if there is none.
+    """
+
+    version: int
+    release: str
+    connections: int
+    autovacuum: bool
+    fsync: bool
+    superuser: bool
+    encrypted: bool
+    network: bool
+    ahead: float
+    lack: str
+    is_older: bool
+    excess: str | None
+
+
+def server_state(engine: Engine) -> ServerState:
+    """Returns the state. Raises DBAPIError."""
+    with engine.connect() as connection:
+        before = time.time()
+        *settings, clock = connection.execute(_STATE).one()
+        ahead = clock - (before + time.time()) / 2
+        lack = incompleteness(connection)
+        lineage = None if lack else Lineages(Session(connection)).read()
+    readers = Readers(engine)
+    excess = readers.excess() if readers.names() else None
+    older = lineage is not None and bool(lineage.restored or lineage.problem_since)
+    return ServerState(*settings, ahead, lack, older, excess)
