@@ -12,7 +12,7 @@ _DAYS: Final = 400
 
 
 class SizeOverview(Overview):
-    """Reads the measurements of tables (`services.entry.sizes`)."""
+    """Reads the measurements of tables (`services.sizes`)."""
 
     def top(self, order: str, limit: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Returns the visible tables with the greatest bytes, files, small files or growth, and the sizes of the whole

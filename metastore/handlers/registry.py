@@ -1,4 +1,4 @@
-"""The wire methods that are served: every handler in this folder that declares an operation."""
+"""The wire methods that are served: every handler in this package that declares an operation."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def served() -> dict[str, Method]:
     """
     methods: dict[str, Method] = {}
     known = idl_methods()
-    for info in pkgutil.iter_modules(handlers.__path__):
-        module = import_module(f"{handlers.__name__}.{info.name}")
+    for info in pkgutil.walk_packages(handlers.__path__, f"{handlers.__name__}."):
+        module = import_module(info.name)
         for _, handler_class in inspect.getmembers(module, inspect.isclass):
             if handler_class.__module__ != module.__name__:
                 continue
-            declared = methods_of(info.name, handler_class, known)
+            declared = methods_of(info.name.rpartition(".")[2], handler_class, known)
             if duplicates := declared.keys() & methods.keys():
                 raise ConfigurationError(f"{', '.join(sorted(duplicates))}: two classes of handlers serve it")
             methods |= declared

@@ -39,7 +39,7 @@ class _Failures:
 
 
 class SharedFailures(Protocol):
-    """The failures of all workers: `services.entry.logins`. All methods may block and raise UnavailableError."""
+    """The failures of all workers: `services.logins`. All methods may block and raise UnavailableError."""
 
     def read(self, keys: Sequence[str]) -> Mapping[str, tuple[int, float]]:
         """Returns the number of failures, and the seconds since the last one, by key."""

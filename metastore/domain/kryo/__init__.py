@@ -1,4 +1,4 @@
-"""Parser of Hive's serialized partition expressions. Only `services.entry.partition_expressions` imports this package.
+"""Parser of Hive's serialized partition expressions. Only `services.partition_expressions` imports this package.
 
 HiveServer2 sends filters on partitions as bytes: Java objects (a tree of ExprNodeDesc) that Kryo has serialized. They
 are in get_partitions_by_expr, get_partitions_spec_by_expr and the drop_partitions_req of ALTER TABLE … DROP PARTITION.

@@ -25,7 +25,7 @@ from metastore.operations.method import Method
 
 
 class AuditLog(Protocol):
-    """Stores the records: `services.entry.audit`."""
+    """Stores the records: `services.audit`."""
 
     def write(self, note: AuditNote) -> None: ...
 

@@ -32,7 +32,7 @@ def find_skewed_directories(owners: Sequence[Owner], warehouse: Warehouse) -> No
     """Fills in directories of skewed values that the client has not sent.
 
     Scans find rows of a declared value only if its directory is registered. They always read directories of other
-    values (`services.entry.scans`). Locations outside of the roots are ignored.
+    values (`services.scans`). Locations outside of the roots are ignored.
     """
     for owner in owners:
         if not has_directories(owner.sd) or owner.sd.skewedInfo.skewedColValueLocationMaps:

@@ -10,7 +10,7 @@ from metastore.errors import InvalidInputError, InvalidObjectError, NotFoundErro
 from metastore.handlers.arguments import table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import any_of, change, operation, visible
-from metastore.services.partition_events import PartitionEventService
+from metastore.services.legacy.partition_events import PartitionEventService
 from thrift_idl.gen.hive_metastore.ttypes import InvalidPartitionException, UnknownTableException
 
 _TABLE = TableFields("db_name", "tbl_name")

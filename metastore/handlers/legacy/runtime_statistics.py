@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metastore.operations.operation import administrator, change, operation
-from metastore.services.runtime_statistics import RuntimeStatisticsService
+from metastore.services.legacy.runtime_statistics import RuntimeStatisticsService
 from thrift_idl.gen.hive_metastore.ttypes import GetRuntimeStatsRequest, RuntimeStat
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from metastore.domain.names import pattern_regex
 from metastore.encoding.binary import EncodedStruct
 from metastore.operations.operation import change, data_administrator, operation
-from metastore.services.types import TypeService
+from metastore.services.legacy.types import TypeService
 from thrift_idl.gen.hive_metastore.ttypes import Type
 
 

@@ -1,0 +1,3 @@
+"""Rules of methods that no engine needs today. `handlers.legacy` says who calls them. Only it and `app.handlers` import
+this package.
+"""
