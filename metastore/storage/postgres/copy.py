@@ -48,7 +48,7 @@ def binary_rows(connection: Connection, query: Sql) -> list[bytes]:
     """
     messages = _Messages()
     with driver_cursor(connection, query.text) as cursor:
-        statement = cursor.mogrify(*query).decode()
+        statement = cursor.mogrify(query.text, query.values).decode()
         try:
             cursor.copy_expert(f"COPY ({statement}) TO STDOUT (FORMAT binary)", messages)
         except CallDeferredError as deferred:

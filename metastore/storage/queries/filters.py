@@ -92,11 +92,9 @@ def planned(condition: Condition) -> Condition:
     """Hides the parts of a large condition from PostgreSQL's planner: it considers an index for each part of each OR,
     together with all other parts. Ten thousand of them take gigabytes of memory.
     """
-    text = condition.text  # without values
-    ands, ors = text.count(" AND "), text.count(" OR ")
-    if not ands or not ors or ands + ors < _PLANNED_PARTS:
+    if not condition.ands or not condition.ors or condition.ands + condition.ors < _PLANNED_PARTS:
         return condition
-    return Sql(f"({text}) IS TRUE", condition.values)
+    return Sql(f"({condition.text}) IS TRUE", condition.values)
 
 
 def _condition(expression: Expression, leaf_condition: LeafCondition) -> Condition:
