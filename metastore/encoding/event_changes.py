@@ -69,7 +69,8 @@ def properties(table: Table) -> dict[str, str]:
             values[f"comment of column {column.name}"] = column.comment
     values |= {"location": table.sd.location or ""}
     values |= _storage(table.sd)
-    values |= {"view": text} if (text := table.viewExpandedText or table.viewOriginalText) else {}
+    if text := table.viewExpandedText or table.viewOriginalText:
+        values["view"] = text
     skew = table.sd.skewedInfo
     values |= {name: str(value) for name in _SKEW if skew and (value := getattr(skew, name))}
     parameters = sorted((table.parameters or {}).items())

@@ -48,7 +48,8 @@ class CallLine:
             line += f" blocked_by=[{one_line('; '.join(map(session_line, blockers)))}]"
         if sql := fields.get("sql"):
             line += f" sql={sql}"
-        return f"{line}: {error}" if (error := fields.get("error")) else line
+        error = fields.get("error")
+        return f"{line}: {error}" if error else line
 
 
 class LineRecord(logging.LogRecord):

@@ -61,11 +61,27 @@ _READ_ATTEMPTS: Final = 20
 
 CallerKey: TypeAlias = tuple[str, str]
 """The client kind and the user name of a call, "" if unknown."""
-FinishedCall: TypeAlias = tuple[
-    CallerKey, str, int, str, int, int, tuple[float, float, float, float, float], Sequence[float]
-]
-"""A finished call: its caller; method; index of its outcome in OUTCOMES; name of the declared exception, or "";
-request bytes; reply bytes; the values of SUMS; the duration of each SQL statement in seconds."""
+
+
+class FinishedCall(NamedTuple):
+    """A finished call.
+
+    Attributes:
+        outcome: index in OUTCOMES.
+        exception: name of the declared exception, or "".
+        request, reply: bytes of the messages.
+        sums: the values of SUMS.
+        statements: the duration of each SQL statement, in seconds.
+    """
+
+    caller: CallerKey
+    method: str
+    outcome: int
+    exception: str
+    request: int
+    reply: int
+    sums: tuple[float, float, float, float, float]
+    statements: Sequence[float]
 
 
 class MethodMetrics(NamedTuple):
@@ -232,22 +248,22 @@ class WorkerMetrics:
         requests, replies = [0.0] * (len(BYTES) + 2), [0.0] * (len(BYTES) + 2)
         callers = defaultdict[CallerKey, list[float]](lambda: [0.0] * _CALLER_SIZE)
         while finished:
-            caller, method, outcome, exception, request, reply, values, statement_seconds = finished.popleft()
-            callers[caller][outcome] += 1
-            callers[caller][-1] += values[0]
-            numbers = methods[method]
-            numbers[outcome] += 1
-            if exception in layout.exceptions:
-                numbers[exceptions + layout.exceptions[exception]] += 1
-            numbers[seconds + bisect_left(SECONDS, values[0])] += 1
-            numbers[sums:-1] = map(operator.add, numbers[sums:-1], values)
-            for duration in statement_seconds:
+            call = finished.popleft()
+            callers[call.caller][call.outcome] += 1
+            callers[call.caller][-1] += call.sums[0]
+            numbers = methods[call.method]
+            numbers[call.outcome] += 1
+            if call.exception in layout.exceptions:
+                numbers[exceptions + layout.exceptions[call.exception]] += 1
+            numbers[seconds + bisect_left(SECONDS, call.sums[0])] += 1
+            numbers[sums:-1] = map(operator.add, numbers[sums:-1], call.sums)
+            for duration in call.statements:
                 statements[bisect_left(SECONDS, duration)] += 1
                 statements[-1] += duration
-            requests[bisect_left(BYTES, request)] += 1
-            requests[-1] += request
-            replies[bisect_left(BYTES, reply)] += 1
-            replies[-1] += reply
+            requests[bisect_left(BYTES, call.request)] += 1
+            requests[-1] += call.request
+            replies[bisect_left(BYTES, call.reply)] += 1
+            replies[-1] += call.reply
         for method in methods.keys() & layout.methods.keys():
             self._add(layout.calls + layout.methods[method] * layout.method_size, methods[method])
         self._publish_callers(callers)

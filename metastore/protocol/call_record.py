@@ -18,7 +18,7 @@ from metastore.domain.client_kinds import kind_of
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import LockTimeoutError, MetastoreError, QuotaExceededError, UnavailableError
 from metastore.monitoring.logs import CallLine, LineRecord, one_line
-from metastore.monitoring.shared_metrics import OUTCOMES, WorkerMetrics
+from metastore.monitoring.shared_metrics import OUTCOMES, FinishedCall, WorkerMetrics
 from metastore.protocol.exceptions import exception_of, text_of
 
 log = logging.getLogger("metastore.calls")
@@ -81,7 +81,9 @@ class CallRecords:
             exception = exception_of(answer) if outcome == DECLARED else ""
             sums = seconds, peer.database_seconds, peer.waiting_seconds, len(peer.statements), partitions
             who = peer.client, peer.user or ""
-            self._metrics.count_call((who, method, outcome, exception, request, reply, sums, peer.statements))
+            self._metrics.count_call(
+                FinishedCall(who, method, outcome, exception, request, reply, sums, peer.statements)
+            )
         slow = seconds >= self._slow
         level = logging.ERROR if outcome == FAILED else logging.WARNING if slow else logging.INFO
         if not (slow or log.isEnabledFor(level)):

@@ -292,7 +292,8 @@ class Store:
                 self._begin(work)
                 if audited and (current := caller.get()) and current.note and not current.note.is_written:
                     work.note = current.note
-                claims = decided.claims if audited and (decided := decision.get()) else []
+                decided = decision.get() if audited else None
+                claims = decided.claims if decided else []
                 work.locations.serialise(claims)
                 yield work
                 work.commit()

@@ -180,12 +180,15 @@ class PlacementPlanner:
             granted: The requested directories that this write may use.
             contents: For each directory of `replaced_in_place`, the files and directories to rename away.
         """
-        return merge_placements(
-            self._append(values, files, existing, granted)
-            if (existing := self.snapshot.get(values)) and not self.write.overwrite
-            else self._create_or_overwrite(values, files, existing, granted, contents or {})
-            for values, files in self._by_values(staged).items()
-        )
+        placements = []
+        for values, files in self._by_values(staged).items():
+            existing = self.snapshot.get(values)
+            placements.append(
+                self._append(values, files, existing, granted)
+                if existing and not self.write.overwrite
+                else self._create_or_overwrite(values, files, existing, granted, contents or {})
+            )
+        return merge_placements(placements)
 
     def _by_values(self, staged: Iterable[StagedFile]) -> dict[Values, list[StagedFile]]:
         """Returns the files of each partition. Required partitions without rows have none."""

@@ -7,7 +7,7 @@ import os
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.monitoring.shared_metrics import SharedMetrics
+from metastore.monitoring.shared_metrics import FinishedCall, SharedMetrics
 from metastore.monitoring.user_names import UserNames
 
 
@@ -42,7 +42,7 @@ def test_calls_are_counted_by_client_and_user() -> None:
         worker = shared.worker(number)
         for outcome in (0, 0, 4):
             sums = (2.0, 0.0, 0.0, 0.0, 0.0)
-            worker.count_call((("java", user), "get_table", outcome, "", 1, 1, sums, ()))
+            worker.count_call(FinishedCall(("java", user), "get_table", outcome, "", 1, 1, sums, ()))
         worker.publish({})
     first, second = shared.workers()
     assert first.clients()["java"] == ([2.0, 0.0, 0.0, 0.0, 1.0], 6.0)

@@ -56,7 +56,8 @@ def kept_from_followed(
                 f"{name.name} belongs to {source} until metastore import switch. {what} is not forwarded: call "
                 f"{forwarder.address}"
             )
-        user = current.user if (current := caller.get()) else None
+        current = caller.get()
+        user = current.user if current else None
         return forwarder.call(source, method.name, [getattr(arguments, field) for field in method.fields], user)
 
     return answered
