@@ -80,7 +80,7 @@ from metastore.storage.postgres.listener import Listener, PollingListener
 def make_handlers(
     settings: Settings, services: Services, security: Security, listener: Listener | PollingListener
 ) -> dict[str, Any]:
-    """Returns the handlers by domain, which is the name of their module."""
+    """Returns the handlers by noun, which is the name of their module."""
     timeout, most_open = timedelta(seconds=settings.txn_timeout), settings.max_open_transactions
     partitions_write = PartitionWriteService(*services.changing)
     expressions, values = PartitionExpressionService(services.store), PartitionValueService(services.store)

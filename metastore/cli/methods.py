@@ -10,22 +10,22 @@ from metastore.protocol.unsupported import REFUSED
 
 
 class _Group(NamedTuple):
-    domain: str
+    noun: str
     state: str
     reason: str
     methods: list[str]
 
 
 def show_methods(*, unsupported_only: bool) -> None:
-    """Prints one row per domain on a terminal. Elsewhere, prints one line per method: domain, method, state, reason."""
+    """Prints one row per noun on a terminal. Elsewhere, prints one line per method: noun, method, state, reason."""
     groups = _unsupported() if unsupported_only else sorted(_unsupported() + _served())
     if not is_terminal():
-        lines = [(group.domain, name, group.state, group.reason) for group in groups for name in group.methods]
+        lines = [(group.noun, name, group.state, group.reason) for group in groups for name in group.methods]
         print_table("Methods", (), lines)
         return
     rows = [
         (
-            group.domain,
+            group.noun,
             f"{len(group.methods)} {group.state}",
             ": ".join(filter(None, (group.reason, ", ".join(group.methods)))),
         )
@@ -35,15 +35,15 @@ def show_methods(*, unsupported_only: bool) -> None:
 
 
 def _served() -> list[_Group]:
-    domains: dict[str, list[str]] = {}
+    nouns: dict[str, list[str]] = {}
     for name, method in sorted(served().items()):
-        domains.setdefault(method.domain, []).append(name)
-    return [_Group(domain, "supported", "", names) for domain, names in domains.items()]
+        nouns.setdefault(method.noun, []).append(name)
+    return [_Group(noun, "supported", "", names) for noun, names in nouns.items()]
 
 
 def _unsupported() -> list[_Group]:
     groups = [
-        _Group(domain, "not supported", refusal.reason, sorted(refusal.methods.split()))
-        for domain, refusal in REFUSED.items()
+        _Group(noun, "not supported", refusal.reason, sorted(refusal.methods.split()))
+        for noun, refusal in REFUSED.items()
     ]
     return sorted(groups)

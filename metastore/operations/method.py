@@ -25,7 +25,7 @@ class Method:
     """One wire method. Raises ConfigurationError if its operation names a field that its arguments do not have.
 
     Attributes:
-        domain: the group of methods to which it belongs: the name of its handlers' module.
+        noun: the group of methods to which it belongs: the name of its handlers' module.
         arguments, result: the generated classes; a oneway method has no result.
         fields: names of the arguments, in the order of the handler's parameters.
         structs: names of the arguments that must be set.
@@ -33,12 +33,12 @@ class Method:
         names_database: whether its target is a table or a database.
     """
 
-    def __init__(self, name: str, domain: str, operation: Operation) -> None:
+    def __init__(self, name: str, noun: str, operation: Operation) -> None:
         service = next((service for service in _SERVICES if hasattr(service, name + _SUFFIX)), None)
         if service is None:
             raise ConfigurationError(f"{name} declares an operation, but the IDL has no such method")
         self.name = name
-        self.domain = domain
+        self.noun = noun
         self.operation = operation
         self.arguments: type[Any] = getattr(service, name + _SUFFIX)
         self.result: type[Any] | None = getattr(service, f"{name}_result", None)
@@ -118,7 +118,7 @@ def idl_methods() -> set[str]:
     return {name.removesuffix(_SUFFIX) for service in _SERVICES for name in vars(service) if name.endswith(_SUFFIX)}
 
 
-def methods_of(domain: str, handlers: type[Any], known: Iterable[str] = ()) -> dict[str, Method]:
+def methods_of(noun: str, handlers: type[Any], known: Iterable[str] = ()) -> dict[str, Method]:
     """Returns the methods that a class of handlers serves, by name. `known`: names of the IDL's methods.
 
     Raises ConfigurationError for a wire method without a declared operation, and for an operation that names an unknown
@@ -128,7 +128,7 @@ def methods_of(domain: str, handlers: type[Any], known: Iterable[str] = ()) -> d
     for name, handler in vars(handlers).items():
         declaration = operation_of(handler)
         if declaration is not None:
-            methods[name] = Method(name, domain, declaration)
+            methods[name] = Method(name, noun, declaration)
         elif name in known:
             raise ConfigurationError(f"{handlers.__name__}.{name} declares no operation: decorate it with @operation")
     return methods

@@ -109,7 +109,7 @@ class Dispatcher:
         quotas: QuotaGuard | None = None,
         groups_of: Callable[[str], list[str]] = lambda _: [],
     ) -> None:
-        """`handlers`: by the domain of their methods. `groups_of` looks up the groups of an authenticated user."""
+        """`handlers`: by the noun of their methods. `groups_of` looks up the groups of an authenticated user."""
         guard = guard or Guard()
         self._quotas = quotas
         self._groups_of = groups_of
@@ -117,7 +117,7 @@ class Dispatcher:
         self._counting = threading.Lock()
         self._connections = itertools.count(1)
         self._calls = {
-            name: Call(method, guard.guarded(method, getattr(handlers[method.domain], name)))
+            name: Call(method, guard.guarded(method, getattr(handlers[method.noun], name)))
             for name, method in methods.items()
         }
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Unsupported(NamedTuple):
-    """Methods of a domain that are not served for the same reason."""
+    """Methods about a noun that are not served for the same reason."""
 
     reason: str
     methods: str
@@ -58,5 +58,5 @@ REFUSED: dict[str, Unsupported] = {
 
 
 def refused() -> dict[str, tuple[str, str]]:
-    """Returns the domain and the reason of each unsupported method, by name."""
-    return {name: (domain, refusal.reason) for domain, refusal in REFUSED.items() for name in refusal.methods.split()}
+    """Returns the noun and the reason of each unsupported method, by name."""
+    return {name: (noun, refusal.reason) for noun, refusal in REFUSED.items() for name in refusal.methods.split()}

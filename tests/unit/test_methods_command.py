@@ -27,10 +27,10 @@ def test_every_method_is_one_line(capsys: Capture) -> None:
 
 def test_unsupported_lists_only_rejected_methods(capsys: Capture) -> None:
     actual = lines(capsys, "--unsupported")
-    assert {name: (domain, reason) for domain, name, _, reason in actual} == refused()
+    assert {name: (noun, reason) for noun, name, _, reason in actual} == refused()
 
 
-def test_people_see_a_row_for_each_domain(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_people_see_a_row_for_each_noun(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(printing, "is_terminal", lambda: True)
     monkeypatch.setattr("metastore.cli.methods.is_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "200")
