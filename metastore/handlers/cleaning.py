@@ -7,7 +7,7 @@ from datetime import timedelta
 from metastore.handlers.arguments import table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import TARGET, change, from_fields
-from metastore.operations.requirements import cleaned
+from metastore.operations.requirements.drops import cleaned
 from metastore.services.cleaning import CleaningService
 from metastore.services.file_check import FileCheckService
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CheckFilesResult, CleanRequest, CleanResult

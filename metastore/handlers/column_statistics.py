@@ -11,10 +11,7 @@ from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import any_of, change, from_fields, operation
-from metastore.operations.requirements import (
-    column_statistics,
-    column_statistics_list,
-)
+from metastore.operations.requirements.partitions import column_statistics, column_statistics_list
 from metastore.services.column_statistics_read import ColumnStatisticsReadService
 from metastore.services.column_statistics_write import ColumnStatisticsWriteService
 from thrift_idl.gen.hive_metastore.ttypes import (

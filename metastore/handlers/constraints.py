@@ -13,7 +13,7 @@ from metastore.handlers.arguments import database_name, raised_as, table_name
 from metastore.operations.answer_filters import all_constraints, foreign_keys
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import any_of, change, from_fields, operation, visible
-from metastore.operations.requirements import new_constraints, new_foreign_keys
+from metastore.operations.requirements.tables import new_constraints, new_foreign_keys
 from metastore.services.constraints import ConstraintService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AddCheckConstraintRequest,

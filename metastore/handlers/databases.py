@@ -10,7 +10,7 @@ from metastore.operations.assignments import set_database_owner
 from metastore.operations.audit_details import parameters
 from metastore.operations.fields import DatabaseFields
 from metastore.operations.operation import TARGET, change, from_fields, operation, visible
-from metastore.operations.requirements import altered_database, dropped_database, new_database
+from metastore.operations.requirements.databases import altered_database, dropped_database, new_database
 from metastore.services.databases import DatabaseService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AlterDatabaseRequest,

@@ -11,7 +11,7 @@ from metastore.operations.assignments import set_dependent_owner
 from metastore.operations.audit_details import parameters
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import TARGET, change, from_fields, operation, visible
-from metastore.operations.requirements import changed_dependency, dependent_table
+from metastore.operations.requirements.tables import changed_dependency, dependent_table
 from metastore.services.dependencies import DependencyService
 from metastore.services.partition_waiting import PartitionWaitingService
 from thrift_idl.gen.metastore.ttypes import (

@@ -18,7 +18,7 @@ from metastore.operations.answer_filters import function_names, functions, funct
 from metastore.operations.assignments import set_function_owner
 from metastore.operations.fields import DatabaseFields, TableFields
 from metastore.operations.operation import TARGET, change, from_fields, operation, visible
-from metastore.operations.requirements import altered_function, dropped_function, new_function
+from metastore.operations.requirements.functions import altered_function, dropped_function, new_function
 from metastore.services.functions import FunctionService
 from thrift_idl.gen.hive_metastore.ttypes import (
     Function,

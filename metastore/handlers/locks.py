@@ -6,7 +6,13 @@ from metastore.operations.answer_filters import locks
 from metastore.operations.assignments import set_user
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import from_fields, operation
-from metastore.operations.sessions import lockable, locks_to_read, own_locks, renewed_lock, renewed_transaction
+from metastore.operations.requirements.transactions import (
+    lockable,
+    locks_to_read,
+    own_locks,
+    renewed_lock,
+    renewed_transaction,
+)
 from metastore.services.locks import LockService
 from thrift_idl.gen.hive_metastore.ttypes import (
     CheckLockRequest,

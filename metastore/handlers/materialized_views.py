@@ -7,8 +7,8 @@ from metastore.handlers.arguments import database_name, table_name
 from metastore.operations.answer_filters import table_names, tables
 from metastore.operations.fields import DatabaseFields, TableFields
 from metastore.operations.operation import TARGET, any_of, change, from_fields, operation
-from metastore.operations.requirements import materialized_view_sources
-from metastore.operations.sessions import renewed_transaction
+from metastore.operations.requirements.tables import materialized_view_sources
+from metastore.operations.requirements.transactions import renewed_transaction
 from metastore.services.materialized_views import MaterializedViewService
 from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, LockResponse, Materialization, Table
 

@@ -11,8 +11,8 @@ from metastore.handlers.arguments import table_name
 from metastore.operations.answer_filters import write_events
 from metastore.operations.fields import DatabaseFields, TableFields
 from metastore.operations.operation import TARGET, administrator, any_of, change, from_fields, operation
-from metastore.operations.requirements import reported_insert, reported_write, reported_writes
-from metastore.operations.sessions import own_transactions, transactions_of_writes
+from metastore.operations.requirements.partitions import reported_insert, reported_write, reported_writes
+from metastore.operations.requirements.transactions import own_transactions, transactions_of_writes
 from metastore.services.notifications import NotificationService
 from thrift_idl.gen.hive_metastore.ttypes import (
     CmRecycleRequest,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from metastore.handlers.arguments import table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import TARGET, change, from_fields
-from metastore.operations.requirements import exchanged_partitions
+from metastore.operations.requirements.partitions import exchanged_partitions
 from metastore.services.partition_exchange import PartitionExchangeService
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 

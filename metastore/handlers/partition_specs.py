@@ -6,7 +6,7 @@ from metastore.errors import InvalidInputError, UndeclaredError
 from metastore.handlers.arguments import limit, required_table_name, table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import change, from_fields, operation, visible
-from metastore.operations.requirements import partition_specs
+from metastore.operations.requirements.partitions import partition_specs
 from metastore.services.partition_specs import PartitionSpecService, Specs
 from metastore.services.partitions_write import PartitionWriteService
 from metastore.services.rules.partition_grouping import ungrouped

@@ -11,7 +11,7 @@ from metastore.handlers.arguments import properties, required, required_table_na
 from metastore.operations.audit_details import parameters
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import TARGET, any_of, change, from_fields
-from metastore.operations.requirements import new_partitions, partition_location, partition_locations
+from metastore.operations.requirements.partitions import new_partitions, partition_location, partition_locations
 from metastore.services.partition_expressions import PartitionExpressionService
 from metastore.services.partitions_alter import PartitionAlterService
 from metastore.services.partitions_write import PartitionWriteService

@@ -10,7 +10,7 @@ from metastore.operations.assignments import set_grantor
 from metastore.operations.audit_details import granted
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import change, from_fields, operation
-from metastore.operations.sessions import grantable, ownership_of, principals_on, visible_object
+from metastore.operations.requirements.privileges import grantable, ownership_of, principals_on, visible_object
 from metastore.services.privileges import PrivilegeService
 from metastore.services.rules.privileges import ObjectName, RequestedPrivilege, folded
 from thrift_idl.gen.hive_metastore.ttypes import (

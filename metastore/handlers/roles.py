@@ -6,7 +6,7 @@ from metastore.handlers.arguments import is_revocation
 from metastore.operations.answer_filters import role_grants, role_names, roles
 from metastore.operations.audit_details import granted_role
 from metastore.operations.operation import change, from_fields, operation, security_administrator
-from metastore.operations.sessions import dropped_role, principal, role_administration, role_members
+from metastore.operations.requirements.privileges import dropped_role, principal, role_administration, role_members
 from metastore.services.roles import RoleService
 from thrift_idl.gen.hive_metastore.ttypes import (
     GetPrincipalsInRoleRequest,

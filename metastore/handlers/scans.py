@@ -6,7 +6,7 @@ from metastore.domain.privileges import Right
 from metastore.handlers.arguments import required, table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import any_of, from_fields, operation
-from metastore.operations.sessions import scanned_table
+from metastore.operations.requirements.writes import scanned_table
 from metastore.services.partition_values import PartitionValueService
 from metastore.services.scans import ScanService
 from thrift_idl.gen.metastore.ttypes import ScanPlan, ScanRequest, ScanValues, ScanValuesRequest

@@ -39,7 +39,7 @@ from metastore.operations.assignments import add_table_names, set_table_owner
 from metastore.operations.audit_details import parameters
 from metastore.operations.fields import DatabaseFields, TableFields
 from metastore.operations.operation import TARGET, any_of, change, from_fields, operation, visible
-from metastore.operations.requirements import (
+from metastore.operations.requirements.tables import (
     altered_or_replaced_table,
     altered_table,
     drop_dependents,

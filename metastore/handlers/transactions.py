@@ -9,7 +9,7 @@ from metastore.operations.answer_filters import transactions
 from metastore.operations.assignments import set_user
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import administrator, any_of, change, from_fields, operation
-from metastore.operations.sessions import opens_to_read, own_transactions
+from metastore.operations.requirements.transactions import opens_to_read, own_transactions
 from metastore.services.transactions import TransactionService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AbortTxnRequest,

@@ -6,7 +6,7 @@ from metastore.domain.names import DEFAULT_CATALOG, fold
 from metastore.handlers.arguments import table_name
 from metastore.operations.fields import DatabaseFields, TableFields
 from metastore.operations.operation import TARGET, change, from_fields, operation
-from metastore.operations.requirements import dropped_objects, undropped
+from metastore.operations.requirements.drops import dropped_objects, undropped
 from metastore.services.undrop import UndropService, UndropTarget
 from thrift_idl.gen.metastore.ttypes import DroppedObject, DroppedRequest, UndropRequest, UndropResult
 

@@ -6,8 +6,8 @@ from metastore.domain.privileges import Right
 from metastore.handlers.arguments import table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import administrator, any_of, change, from_fields, operation, visible
-from metastore.operations.requirements import visible_tables
-from metastore.operations.sessions import own_transaction_list
+from metastore.operations.requirements.tables import visible_tables
+from metastore.operations.requirements.transactions import own_transaction_list
 from metastore.services.write_ids import WriteIdService
 from thrift_idl.gen.hive_metastore.ttypes import (
     AllocateTableWriteIdsRequest,

@@ -6,7 +6,7 @@ from metastore.errors import InvalidInputError
 from metastore.handlers.arguments import required, table_name
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import TARGET, change, from_fields, operation
-from metastore.operations.sessions import begun_write, ended_write, own_write, publication, publications
+from metastore.operations.requirements.writes import begun_write, ended_write, own_write, publication, publications
 from metastore.services.publishing import Publication, PublishingService
 from metastore.services.writes import WriteService
 from thrift_idl.gen.metastore.ttypes import (

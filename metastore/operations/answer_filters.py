@@ -13,7 +13,7 @@ from metastore.encoding.binary import EncodedList, EncodedTexts
 from metastore.encoding.redaction import is_secret, redacted_json
 from metastore.errors import NotFoundError
 from metastore.operations.operation import Authorizer
-from metastore.operations.sessions import securable
+from metastore.operations.requirements.privileges import securable
 from thrift_idl.gen.hive_metastore.ttypes import (
     AllTableConstraintsResponse,
     Database,

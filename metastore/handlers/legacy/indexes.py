@@ -10,7 +10,7 @@ from metastore.operations.assignments import set_table_owner
 from metastore.operations.audit_details import parameters
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import TARGET, any_of, change, from_fields, operation, visible
-from metastore.operations.requirements import altered_index, drop_indexes, new_index, new_table
+from metastore.operations.requirements.tables import altered_index, drop_indexes, new_index, new_table
 from metastore.services.legacy.indexes import IndexService
 from metastore.services.tables import TableService
 from thrift_idl.gen.hive_metastore.ttypes import Index, Table

@@ -124,7 +124,7 @@ def _with_parent(named: NamedConstraint, catalog: str, parents: Mapping[TableNam
 
 def _parent_of(constraint: Constraint, catalog: str) -> TableName | None:
     """Returns the table that a foreign key refers to; None for other constraints. Without a prefix, the name is in the
-    catalog of the key's own table (`operations.requirements` checks the same name)."""
+    catalog of the key's own table (`operations.requirements.tables` checks the same name)."""
     parent = KINDS[type(constraint)].parent
     if parent is None:
         return None
