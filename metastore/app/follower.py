@@ -8,7 +8,7 @@ import select
 from threading import Event, Thread
 from typing import Final
 
-from metastore.importing.following.running import follow
+from metastore.importing.follower.loop import follow
 from metastore.monitoring.logs import configure
 from metastore.settings import Settings, safe_url
 from metastore.storage.postgres.engine import make_engine

@@ -21,7 +21,7 @@ from metastore.domain.quotas import parse_quotas
 from metastore.errors import UnavailableError
 from metastore.handlers.fb303 import FacebookHandlers
 from metastore.handlers.registry import served
-from metastore.importing.forwarding import Forwarder
+from metastore.importing.forwarder import Forwarder
 from metastore.monitoring.shared_metrics import SharedMetrics, WorkerMetrics
 from metastore.monitoring.tracing import Spans
 from metastore.protocol.call_record import CallRecords

@@ -9,9 +9,9 @@ import click
 
 from metastore.cli.importing import opened_source, opened_store
 from metastore.cli.printing import printable
-from metastore.importing.copying import find_import
-from metastore.importing.following.follower import Follower
-from metastore.importing.following.running import follow
+from metastore.importing.copier import find_import
+from metastore.importing.follower.follower import Follower
+from metastore.importing.follower.loop import follow
 from metastore.settings import Settings, safe_url
 from metastore.storage.unit_of_work import Store
 

@@ -18,11 +18,11 @@ from metastore.app.database import database
 from metastore.cli.import_report import as_dicts, reporting
 from metastore.cli.printing import print_table, printable
 from metastore.errors import ConfigurationError, ConflictError, InvalidOperationError, UnavailableError
-from metastore.importing.arriving import compared_by_follower, is_followed
-from metastore.importing.copying import Copier, Request, check_not_returning, find_import, name_of
-from metastore.importing.following.follower import Follower
-from metastore.importing.following.replaying import drop_database
-from metastore.importing.planning import Plan, make_plan
+from metastore.importing.copier import Copier, Request, check_not_returning, find_import, name_of
+from metastore.importing.follower.follower import Follower
+from metastore.importing.follower.replay import drop_database
+from metastore.importing.last_changes import compared_by_follower, is_followed
+from metastore.importing.plan import Plan, make_plan
 from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source

@@ -15,8 +15,8 @@ from metastore.cli.importing import opened_source, opened_store
 from metastore.cli.printing import printable
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.importing.digests import Digests
-from metastore.importing.returning.returner import Returner
 from metastore.importing.sources.thrift_calls import ThriftCalls
+from metastore.importing.way_back.returner import Returner
 from metastore.settings import Settings, safe_url
 
 _PAUSE: Final = 0.5  # seconds between two readings of the log

@@ -13,9 +13,9 @@ from metastore.cli.import_report import Report, reporting
 from metastore.cli.importing import opened_store
 from metastore.cli.printing import print_table, printable
 from metastore.errors import InvalidOperationError
-from metastore.importing.copying import name_of
+from metastore.importing.copier import name_of
 from metastore.importing.digests import digest_of_texts
-from metastore.importing.switching import Fence, Switched, switch
+from metastore.importing.takeover import Fence, Switched, switch
 from metastore.services.files.ownership import borrowed
 from metastore.settings import Settings
 from metastore.warehouse import paths

@@ -14,10 +14,10 @@ import click
 from metastore.cli.import_report import as_dicts, reporting
 from metastore.cli.importing import names_of, opened_source, progress
 from metastore.cli.printing import print_table
-from metastore.importing.copying import name_of
-from metastore.importing.rewriting import Rewriting
+from metastore.importing.copier import name_of
+from metastore.importing.rewrites import Rewriting
 from metastore.importing.sources.objects import Selection, Stage
-from metastore.importing.verifying import MISSING, Outcome, Verifier
+from metastore.importing.verifier import MISSING, Outcome, Verifier
 
 T = TypeVar("T")
 _LAG: Final = 5.0  # seconds in which a follower removes a difference

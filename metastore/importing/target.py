@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.errors import InvalidObjectError
-from metastore.importing.rewriting import Rewriting
+from metastore.importing.rewrites import Rewriting
 from metastore.storage.importing.bulk_load import LoadedTable
 from metastore.storage.importing.imports import Finding
 from metastore.storage.repositories.locations import UNUSED

@@ -10,10 +10,10 @@ from pathlib import Path
 from threading import Event, Thread
 from types import SimpleNamespace
 
-from metastore.importing.following.follower import Follower
-from metastore.importing.following.running import follow
+from metastore.importing.follower.follower import Follower
+from metastore.importing.follower.loop import follow
 from metastore.importing.sources.opening import open_source
-from metastore.importing.verifying import Difference
+from metastore.importing.verifier import Difference
 from tests.fixtures.server import connected, running
 from tests.interop.following_writers import DATABASES, Writer
 from tests.interop.sources import RealSource

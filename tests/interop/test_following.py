@@ -12,13 +12,13 @@ from types import SimpleNamespace
 import pytest
 
 from metastore.domain.names import DatabaseName
-from metastore.importing.following.follower import Follower
-from metastore.importing.returning.returner import Returner
+from metastore.importing.follower.follower import Follower
 from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.thrift_calls import ThriftCalls
-from metastore.importing.switching import switch
-from metastore.importing.verifying import Difference
+from metastore.importing.takeover import switch
+from metastore.importing.verifier import Difference
+from metastore.importing.way_back.returner import Returner
 from tests.fixtures.real_hive import JARS, RealHive, running_real_hive, why_not
 from tests.fixtures.server import Server, connected, running
 from tests.interop.following_writers import DATABASES, Writer

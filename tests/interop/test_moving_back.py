@@ -14,13 +14,13 @@ from tests.bench.following.writers import DATABASES, Writer
 
 from metastore.cli.commands import run
 from metastore.domain.names import DatabaseName
-from metastore.importing.following.running import follow
-from metastore.importing.returning.returner import Returner
+from metastore.importing.follower.loop import follow
 from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.thrift_calls import ThriftCalls
-from metastore.importing.switching import switch
-from metastore.importing.verifying import Difference
+from metastore.importing.takeover import switch
+from metastore.importing.verifier import Difference
+from metastore.importing.way_back.returner import Returner
 from tests.fixtures.real_hive import RealHive, why_not
 from tests.fixtures.server import Server, connected, running
 from tests.interop.report import Report

@@ -19,8 +19,8 @@ from metastore.cli.commands import run
 from metastore.context import Caller, caller
 from metastore.domain.names import DatabaseName
 from metastore.errors import ConfigurationError, MetastoreError
-from metastore.importing.copying import Copier, Request
-from metastore.importing.following.follower import Follower
+from metastore.importing.copier import Copier, Request
+from metastore.importing.follower.follower import Follower
 from metastore.importing.sources.opening import open_source
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine

@@ -20,7 +20,7 @@ Followed: TypeAlias = Callable[[], Mapping[DatabaseName, str]]
 
 
 class Forwarder(Protocol):
-    """Sends calls to a source: `importing.forwarding`."""
+    """Sends calls to a source: `importing.forwarder`."""
 
     address: str
 

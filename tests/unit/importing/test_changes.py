@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.encoding.json import encode_json
-from metastore.importing.following.changes import OWN, Changes, changes_of, partition_names
+from metastore.importing.follower.changes import OWN, Changes, changes_of, partition_names
 from metastore.importing.messages import is_renamed
 from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, NotificationEvent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metastore.cli.importing import _print_plan
-from metastore.importing.planning import Plan
+from metastore.importing.plan import Plan
 from metastore.importing.sources.source import Survey
 
 CLEAR = "\x1b[2J"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.importing.following import reading
-from metastore.importing.following.reading import EVENTS, LogReader, before_gap
+from metastore.importing.follower import log_reader
+from metastore.importing.follower.log_reader import EVENTS, LogReader, before_gap
 from metastore.importing.sources import thrift_source
 from metastore.importing.sources.source import LogState
 from metastore.importing.sources.thrift_source import ThriftSource
@@ -93,7 +93,7 @@ def test_events_with_one_id_are_not_separated_by_a_reading() -> None:
 
 def test_a_late_event_is_returned_although_the_last_reading_was_long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
     hive, seconds = OldHive(), [0.0]
-    monkeypatch.setattr(reading, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+    monkeypatch.setattr(log_reader, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
     hive.next = 2001
     reader = LogReader(hive)  # type: ignore[arg-type] # it has what the reader needs
     position, _ = follow(reader, 2000, whole=True)

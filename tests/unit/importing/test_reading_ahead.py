@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from metastore.domain.names import TableName
-from metastore.importing.following.reading_ahead import ReadAhead
+from metastore.importing.follower.read_ahead import ReadAhead
 
 ONE, OTHER = TableName("hive", "db", "one"), TableName("hive", "db", "other")
 PATIENCE = 60.0  # seconds

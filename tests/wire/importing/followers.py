@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-from metastore.importing.following.follower import Follower, Step
+from metastore.importing.follower.follower import Follower, Step
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
 from tests.fixtures.server import Server

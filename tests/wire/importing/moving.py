@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from metastore.importing.copying import Copier, Request
-from metastore.importing.rewriting import Rewriting
+from metastore.importing.copier import Copier, Request
+from metastore.importing.rewrites import Rewriting
 from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
-from metastore.importing.verifying import Difference, Outcome, Verifier
+from metastore.importing.verifier import Difference, Outcome, Verifier
 from metastore.settings import Settings, database_url
 from metastore.storage.importing.imports import ImportState
 from metastore.storage.postgres.engine import make_engine

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from metastore.domain.names import DatabaseName
-from metastore.importing.applying_objects import BEYOND
-from metastore.importing.following.follower import REFUSED
-from metastore.importing.following.replaying import drop_database
+from metastore.importing.attached_objects import BEYOND
+from metastore.importing.follower.follower import REFUSED
+from metastore.importing.follower.replay import drop_database
 from metastore.importing.target import OWN_FILES
 from tests.fixtures.hive_schema import HiveDatabase
 from tests.fixtures.server import Server, connected, running

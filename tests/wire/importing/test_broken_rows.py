@@ -9,8 +9,8 @@ import pytest
 
 from metastore.cli.commands import run
 from metastore.errors import UnavailableError
-from metastore.importing.copying import Copier, Request
-from metastore.importing.planning import make_plan
+from metastore.importing.copier import Copier, Request
+from metastore.importing.plan import make_plan
 from metastore.importing.sources.broken import BROKEN
 from metastore.importing.sources.database_oddities import CONTRADICTION, NO_VALUE, OVERFLOW
 from metastore.importing.sources.objects import Selection

@@ -15,12 +15,12 @@ import pytest
 from metastore.cli.commands import run
 from metastore.domain.names import DatabaseName, TableName
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidObjectError, UnavailableError
-from metastore.importing import arriving
-from metastore.importing.applying import apply
-from metastore.importing.applying_objects import BEYOND
-from metastore.importing.arriving import compared_by_follower
-from metastore.importing.following.follower import Follower, Step
-from metastore.importing.rewriting import Rewriting
+from metastore.importing import last_changes
+from metastore.importing.attached_objects import BEYOND
+from metastore.importing.batches import apply
+from metastore.importing.follower.follower import Follower, Step
+from metastore.importing.last_changes import compared_by_follower
+from metastore.importing.rewrites import Rewriting
 from metastore.importing.sources.objects import Stage
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
@@ -267,7 +267,7 @@ def test_a_refresh_does_not_wait_for_a_source_that_is_down_or_a_follower_that_st
             state = work.imports.all()[0]
         with pytest.raises(UnavailableError, match="it does not answer"):
             compared_by_follower(store, state, Down(real, lambda _: False))  # type: ignore[arg-type] # it passes on
-        monkeypatch.setattr(arriving, "_SILENCE", 0.0)
+        monkeypatch.setattr(last_changes, "_SILENCE", 0.0)
         with pytest.raises(UnavailableError, match=r"has stored nothing for 0 s\. Look at its log, or"):
             compared_by_follower(store, state, real)
     execute(target.database_url, "UPDATE imports SET options = options - 'compare'")

@@ -18,8 +18,8 @@ from metastore.errors import (
     NotFoundError,
     UnavailableError,
 )
-from metastore.importing import copying
-from metastore.importing.copying import Copier, Request
+from metastore.importing import copier
+from metastore.importing.copier import Copier, Request
 from metastore.importing.sources import database_partitions, database_source, database_tables
 from metastore.importing.sources.opening import open_source
 from metastore.storage.importing.imports import COPIED, COPYING
@@ -94,7 +94,7 @@ def test_a_death_while_settling_counts_nothing_twice(hive: HiveDatabase, databas
         counts = work.imports.all()[0].counts
     assert {"functions", "constraints", "privileges"} <= counts.keys()
     for death in (dying_earlier, dying):
-        with patch.object(copying, "settle", death), pytest.raises(KilledError):
+        with patch.object(copier, "settle", death), pytest.raises(KilledError):
             copy(hive.url, database_url)
     assert counts.items() <= copy(hive.url, database_url).counts.items()
 

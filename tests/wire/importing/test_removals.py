@@ -11,9 +11,9 @@ import pytest
 
 from metastore.domain.names import DatabaseName
 from metastore.errors import NotFoundError
-from metastore.importing import switching
+from metastore.importing import takeover
 from metastore.importing.sources.thrift_calls import ThriftCalls, UnsupportedCallError
-from metastore.importing.switching import switch
+from metastore.importing.takeover import switch
 from metastore.storage.importing.imports import BORROWED, SWITCHED
 from tests.fixtures.server import Server, connected, running
 from tests.wire.authorization.granting import bag, everywhere
@@ -189,7 +189,7 @@ def test_a_chosen_database_that_is_created_again_is_followed_again(
 def test_the_source_drops_a_database_while_the_switch_waits_for_its_follower(
     source: Server, target: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arrive, dropped = switching.arrive, list[DatabaseName]()
+    arrive, dropped = takeover.arrive, list[DatabaseName]()
 
     def dropping(*arguments: Any, **options: Any) -> float:
         if not dropped:
@@ -199,7 +199,7 @@ def test_the_source_drops_a_database_while_the_switch_waits_for_its_follower(
             caught_up(source, target)
         return arrive(*arguments, **options)
 
-    monkeypatch.setattr(switching, "arrive", dropping)
+    monkeypatch.setattr(takeover, "arrive", dropping)
     with opened(target.database_url) as store:
         assert KEPT in switch(store, source.uri).databases
         assert GONE not in states(target)
@@ -208,7 +208,7 @@ def test_the_source_drops_a_database_while_the_switch_waits_for_its_follower(
 def test_a_named_database_that_the_source_drops_is_not_switched(
     source: Server, target: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arrive = switching.arrive
+    arrive = takeover.arrive
 
     def dropping(*arguments: Any, **options: Any) -> float:
         if GONE in states(target):
@@ -217,7 +217,7 @@ def test_a_named_database_that_the_source_drops_is_not_switched(
             caught_up(source, target)
         return arrive(*arguments, **options)
 
-    monkeypatch.setattr(switching, "arrive", dropping)
+    monkeypatch.setattr(takeover, "arrive", dropping)
     with opened(target.database_url) as store, pytest.raises(NotFoundError, match=r"has dropped gone\. Nothing was"):
         switch(store, source.uri, [GONE, KEPT])
     assert states(target)[KEPT] == BORROWED

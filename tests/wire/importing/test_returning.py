@@ -18,13 +18,13 @@ from metastore.cli.commands import run
 from metastore.client.connection import Connection, NoReplyError
 from metastore.domain.names import DatabaseName
 from metastore.errors import ConflictError, InvalidOperationError, MetastoreError, UnavailableError
-from metastore.importing.returning.returner import Returner
 from metastore.importing.sources.objects import Batch, Selection, Stage
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import ThriftCalls
-from metastore.importing.switching import switch
-from metastore.importing.verifying import Difference
+from metastore.importing.takeover import switch
+from metastore.importing.verifier import Difference
+from metastore.importing.way_back.returner import Returner
 from metastore.services.files.ownership import borrowed
 from metastore.storage.importing.imports import BORROWED, COPIED, RETURNING, SWITCHED
 from tests.fixtures.database import execute

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy.engine import make_url
 
-from metastore.importing.following.follower import Follower, Step
+from metastore.importing.follower.follower import Follower, Step
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import LogState, Source
 from metastore.storage.importing.imports import COPIED

@@ -14,11 +14,11 @@ from click.testing import CliRunner, Result
 from metastore.cli.commands import metastore
 from metastore.domain.names import DatabaseName
 from metastore.errors import ConflictError, InvalidOperationError, NotFoundError, UnavailableError
-from metastore.importing import switching
-from metastore.importing.copying import Copier, Request
-from metastore.importing.following.replaying import drop_database
+from metastore.importing import takeover
+from metastore.importing.copier import Copier, Request
+from metastore.importing.follower.replay import drop_database
 from metastore.importing.sources.opening import open_source
-from metastore.importing.switching import Fence, switch
+from metastore.importing.takeover import Fence, switch
 from metastore.services.files.ownership import borrowed
 from metastore.storage.importing.imports import BORROWED, SWITCHED
 from tests.fixtures.hive_schema import HiveDatabase
@@ -341,8 +341,8 @@ def test_the_fence_stays_if_the_databases_are_switched(
         def open(self) -> None:
             raise AssertionError
 
-    take_over = switching._take_over
-    monkeypatch.setattr(switching, "_take_over", interrupted)
+    take_over = takeover._take_over
+    monkeypatch.setattr(takeover, "_take_over", interrupted)
     with opened(imported) as store, pytest.raises(KeyboardInterrupt):
         switch(store, hive.url, fence=Reopened())
     assert states(imported) == {DEFAULT: SWITCHED, SALES: SWITCHED}

@@ -12,7 +12,7 @@ from sqlalchemy import NullPool, create_engine, text
 
 from metastore.cli.commands import run
 from metastore.domain.names import DatabaseName
-from metastore.importing.planning import access, make_plan
+from metastore.importing.plan import access, make_plan
 from metastore.importing.sources.objects import Selection
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.thrift_calls import ThriftCalls

@@ -13,15 +13,15 @@ from uuid import uuid4
 
 from metastore.domain.names import DatabaseName
 from metastore.errors import ConflictError, InvalidObjectError
-from metastore.importing.applying_objects import events as store_events
-from metastore.importing.copying import find_import, is_chosen, skips_broken
-from metastore.importing.following.changes import Changes, changes_of, digest_of
-from metastore.importing.following.comparing import everything
-from metastore.importing.following.reading import EVENTS, LogReader, before_gap
-from metastore.importing.following.replaying import Replay
-from metastore.importing.following.sweeping import SweepReading, Sweeps
-from metastore.importing.following.unlogged import store_unlogged
-from metastore.importing.rewriting import Rewriting
+from metastore.importing.attached_objects import events as store_events
+from metastore.importing.copier import find_import, is_chosen, skips_broken
+from metastore.importing.follower.changes import Changes, changes_of, digest_of
+from metastore.importing.follower.comparison import everything
+from metastore.importing.follower.log_reader import EVENTS, LogReader, before_gap
+from metastore.importing.follower.replay import Replay
+from metastore.importing.follower.sweeps import SweepReading, Sweeps
+from metastore.importing.follower.unlogged import store_unlogged
+from metastore.importing.rewrites import Rewriting
 from metastore.importing.sources.replies import converting
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
@@ -89,7 +89,7 @@ class Follower:
         self._round_begun = 0.0
         self._round_ended = float("inf")
         self._round_due = time.monotonic() + _WHOLE
-        self._request: str | None = None  # for a comparison of everything; `arriving.compared_by_follower`
+        self._request: str | None = None  # for a comparison of everything; `last_changes.compared_by_follower`
 
     @contextmanager
     def lock(self) -> Iterator[bool]:

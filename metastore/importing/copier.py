@@ -17,11 +17,11 @@ from metastore.errors import (
     InvalidOperationError,
     NotFoundError,
 )
-from metastore.importing.applying import prepare, rewritten, store
+from metastore.importing.batches import prepare, rewritten, store
 from metastore.importing.digests import Digests
-from metastore.importing.prefetching import prefetched
-from metastore.importing.rewriting import Rewriting
-from metastore.importing.settling import LAST, settle
+from metastore.importing.earlier_runs import LAST, settle
+from metastore.importing.prefetch import prefetched
+from metastore.importing.rewrites import Rewriting
 from metastore.importing.sources.objects import BESIDE_TABLES, Batch, Selection, Stage
 from metastore.importing.sources.replies import converting
 from metastore.importing.sources.source import Source

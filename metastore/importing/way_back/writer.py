@@ -12,11 +12,11 @@ from metastore.domain.names import DatabaseName, TableName
 from metastore.encoding.structs import shallow_copy
 from metastore.errors import NotFoundError
 from metastore.importing.canonical import form_of
-from metastore.importing.following.changes import Changes, Key, partition_names
-from metastore.importing.returning.fence import FencedCalls
+from metastore.importing.follower.changes import Changes, Key, partition_names
 from metastore.importing.sources.objects import Selection, SourcePartition, Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import UnsupportedCallError, in_catalog
+from metastore.importing.way_back.fence import FencedCalls
 from metastore.storage.importing.imports import Finding
 from metastore.storage.mapping.descriptors import with_locations
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, Function, Partition, Table

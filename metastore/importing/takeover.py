@@ -14,8 +14,8 @@ from typing import Final
 
 from metastore.domain.names import DatabaseName
 from metastore.errors import ConflictError, InvalidOperationError, MetastoreError, NotFoundError, UnavailableError
-from metastore.importing.arriving import arrive
-from metastore.importing.copying import check_not_returning, find_import, only_import
+from metastore.importing.copier import check_not_returning, find_import, only_import
+from metastore.importing.last_changes import arrive
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
 from metastore.settings import safe_url

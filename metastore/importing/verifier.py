@@ -12,7 +12,7 @@ from metastore.domain.names import DatabaseName, TableName
 from metastore.importing.canonical import Form, differences, form_of
 from metastore.importing.digests import Digests
 from metastore.importing.identities import identity_of, identity_text
-from metastore.importing.rewriting import Rewriting
+from metastore.importing.rewrites import Rewriting
 from metastore.importing.sources.broken import BROKEN
 from metastore.importing.sources.objects import (
     BESIDE_TABLES,

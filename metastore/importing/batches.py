@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from metastore.domain.names import DatabaseName, TableName, is_object_name
 from metastore.domain.partition_names import value_paths
 from metastore.errors import AlreadyExistsError
-from metastore.importing import applying_objects as objects
+from metastore.importing import attached_objects as objects
 from metastore.importing.sources.objects import SourcePartition, Stage
 from metastore.importing.target import DEFAULT_DATABASE, OF_OURS, OWN_FILES, Locations, Target, existing_of
 from metastore.storage.importing.bulk_objects import BulkObjects

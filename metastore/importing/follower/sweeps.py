@@ -10,8 +10,8 @@ from typing import Final
 
 from metastore.domain.names import DatabaseName
 from metastore.errors import UnavailableError
-from metastore.importing.copying import skips_broken
-from metastore.importing.following.unlogged import Sweep, read_unlogged
+from metastore.importing.copier import skips_broken
+from metastore.importing.follower.unlogged import Sweep, read_unlogged
 from metastore.importing.sources.objects import Stage
 from metastore.importing.sources.source import Source
 from metastore.storage.importing.imports import ImportState

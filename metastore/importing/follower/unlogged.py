@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from metastore.domain.names import DatabaseName
 from metastore.importing.access import settle_roles, withdraw
-from metastore.importing.applying import apply
-from metastore.importing.applying_objects import BEYOND
+from metastore.importing.attached_objects import BEYOND
+from metastore.importing.batches import apply
 from metastore.importing.sources.broken import BROKEN
 from metastore.importing.sources.database_tables import UNKNOWN_PRINCIPAL
 from metastore.importing.sources.objects import BESIDE_TABLES, Selection, Stage

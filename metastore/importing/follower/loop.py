@@ -10,7 +10,7 @@ from threading import Event
 from typing import Final
 
 from metastore.errors import ConflictError, MetastoreError
-from metastore.importing.following.follower import Follower
+from metastore.importing.follower.follower import Follower
 from metastore.importing.sources.opening import open_source
 from metastore.storage.unit_of_work import Store
 

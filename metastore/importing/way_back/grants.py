@@ -9,10 +9,10 @@ from metastore.domain.names import DatabaseName
 from metastore.encoding.structs import shallow_copy
 from metastore.errors import InvalidOperationError, NotFoundError
 from metastore.importing.identities import identity_of
-from metastore.importing.returning.fence import FencedCalls
 from metastore.importing.sources.objects import Selection, Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import UnsupportedCallError
+from metastore.importing.way_back.fence import FencedCalls
 from metastore.storage.importing.imports import Finding
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, PrivilegeBag, Role, RolePrincipalGrant

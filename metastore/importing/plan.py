@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Final
 
 from metastore.domain.names import DatabaseName, TableName
-from metastore.importing.applying import odd_names
+from metastore.importing.batches import odd_names
 from metastore.importing.digests import Digests
 from metastore.importing.sources.broken import BROKEN
 from metastore.importing.sources.database_tables import UNKNOWN_PRINCIPAL

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from metastore.domain.names import TableName
-from metastore.importing.applying import apply, drop_tables
+from metastore.importing.batches import apply, drop_tables
 from metastore.importing.sources.objects import Selection, Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target

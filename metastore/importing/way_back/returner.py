@@ -17,16 +17,16 @@ from uuid import uuid4
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName, fold
 from metastore.errors import ConflictError, InvalidOperationError
-from metastore.importing.copying import find_import
-from metastore.importing.following.changes import changes_of, digest_of
-from metastore.importing.following.comparing import everything
-from metastore.importing.returning.fence import FencedCalls
-from metastore.importing.returning.grants import GrantWriter
-from metastore.importing.returning.writer import METADATA, SourceWriter
-from metastore.importing.rewriting import Rewriting
+from metastore.importing.copier import find_import
+from metastore.importing.follower.changes import changes_of, digest_of
+from metastore.importing.follower.comparison import everything
+from metastore.importing.rewrites import Rewriting
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import ThriftCalls
 from metastore.importing.target import Target
+from metastore.importing.way_back.fence import FencedCalls
+from metastore.importing.way_back.grants import GrantWriter
+from metastore.importing.way_back.writer import METADATA, SourceWriter
 from metastore.storage.importing.imports import COPIED, RETURNING, SWITCHED, Finding, ImportState
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from metastore.domain.names import DatabaseName
-from metastore.importing.following.changes import Changes
+from metastore.importing.follower.changes import Changes
 from metastore.importing.sources.objects import Selection, Stage
 from metastore.importing.sources.source import Source
 from metastore.storage.unit_of_work import Store

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from metastore.domain.keys import KeyKind, kind_of
 from metastore.domain.names import DatabaseName, TableName
-from metastore.importing.applying import apply, drop_tables, locations_of
-from metastore.importing.following.changes import OWN, Changes, Key, partition_names
-from metastore.importing.following.contents import Contents
-from metastore.importing.following.reading_ahead import ReadAhead
+from metastore.importing.batches import apply, drop_tables, locations_of
+from metastore.importing.follower.changes import OWN, Changes, Key, partition_names
+from metastore.importing.follower.contents import Contents
+from metastore.importing.follower.read_ahead import ReadAhead
 from metastore.importing.sources.objects import Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import UNREADABLE_REPLY

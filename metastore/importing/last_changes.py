@@ -9,12 +9,12 @@ from typing import Final
 
 from metastore.domain.names import DatabaseName
 from metastore.errors import UnavailableError
-from metastore.importing.copying import find_import, skips_broken
-from metastore.importing.following.changes import changes_of
-from metastore.importing.following.reading import LogReader
-from metastore.importing.following.replaying import Replay
-from metastore.importing.following.unlogged import read_unlogged, store_unlogged
-from metastore.importing.rewriting import Rewriting
+from metastore.importing.copier import find_import, skips_broken
+from metastore.importing.follower.changes import changes_of
+from metastore.importing.follower.log_reader import LogReader
+from metastore.importing.follower.replay import Replay
+from metastore.importing.follower.unlogged import read_unlogged, store_unlogged
+from metastore.importing.rewrites import Rewriting
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
