@@ -105,10 +105,10 @@ class Partitions(Repository):
         """Lists the values of the keys at these positions (from 0), row by row; distinct, unless they are all keys."""
         columns = ", ".join(f"values[{position + 1}] AS value_{position}" for position in positions)
         distinct = "" if len(positions) == len(table.keys) else "DISTINCT"
-        text, values = _query(f"SELECT {distinct} {columns}", _chosen(table, condition))
+        kept = _query(f"SELECT {distinct} {columns}", _chosen(table, condition))
         # The array is built outside of DISTINCT: comparing arrays is several times slower than comparing texts.
         aliases = ", ".join(f"value_{position}" for position in positions)
-        return self._texts(Sql(f"SELECT ARRAY[{aliases}] FROM ({text}) AS kept", values))  # noqa: S608 - numbers
+        return self._texts(Sql(f"SELECT ARRAY[{aliases}] FROM ({kept.text}) AS kept", kept.values))  # noqa: S608 - numbers
 
     def _texts(self, query: Sql) -> EncodedTexts:
         """Returns the single column of a query, which is a text or an array of texts."""
@@ -136,8 +136,8 @@ class Partitions(Repository):
         """Lists the locations of the partitions, and of the skewed values of the table and of all its partitions."""
         placed = Sql("location IS NOT NULL")
         skewed = "UNION ALL SELECT location FROM skewed_locations WHERE table_id = %s"
-        text, values = _query("SELECT location", _chosen(table, all_of([placed, condition])), skewed)
-        return [location for (location,) in rows_of(self._connection, Sql(text, (*values, table.id)))]
+        query = _query("SELECT location", _chosen(table, all_of([placed, condition])), skewed)
+        return [location for (location,) in rows_of(self._connection, Sql(query.text, (*query.values, table.id)))]
 
 
 def named(names: Sequence[str]) -> Condition:
