@@ -56,11 +56,11 @@ def server_state(engine: Engine) -> ServerState:
     """Returns the state. Raises DBAPIError."""
     with engine.connect() as connection:
         before = time.time()
-        *settings, clock = connection.execute(_STATE).one()
-        ahead = clock - (before + time.time()) / 2
+        settings = connection.execute(_STATE).one()._asdict()
+        ahead = settings.pop("clock") - (before + time.time()) / 2
         lack = incompleteness(connection)
         lineage = None if lack else Lineages(Session(connection)).read()
     readers = Readers(engine)
     excess = readers.excess() if readers.names() else None
     older = lineage is not None and bool(lineage.restored or lineage.problem_since)
-    return ServerState(*settings, ahead, lack, older, excess)
+    return ServerState(**settings, ahead=ahead, lack=lack, is_older=older, excess=excess)
