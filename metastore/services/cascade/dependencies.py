@@ -46,6 +46,16 @@ def check_unmarked(table: Table) -> None:
         )
 
 
+def keep_keys(old: Table, new: Table) -> None:
+    """Gives a dependent table its partition columns back. Spark sends those with capital letters among the others."""
+    keys = old.partitionKeys or []
+    if not is_dependent(old) or not keys or new.partitionKeys or new.sd is None:
+        return
+    sent = [column.name.lower() for column in new.sd.cols or ()]
+    if sent == [column.name for column in (*old.sd.cols, *keys)]:
+        new.partitionKeys, new.sd.cols = keys, new.sd.cols[: -len(keys)]
+
+
 def follow_added(
     work: UnitOfWork, stored: StoredTable, table: Table, ids: Sequence[int], values: Sequence[Sequence[str]]
 ) -> None:

@@ -172,7 +172,7 @@ _REACHED_TABLES = """
         SELECT unnest(cast(:ids AS bigint[])) AS id, 0 AS depth
         UNION
         SELECT d.{to}, r.depth + 1 FROM reached AS r JOIN table_dependencies AS d ON d.{of} = r.id
-        WHERE :transitive OR r.depth = 0
+        WHERE :transitive
     ), nearest AS (SELECT id, max(depth) AS depth FROM reached GROUP BY id)
     SELECT d.dependent_id, d.base_id, dd.name, dt.name, bd.name, bt.name, d.current,
            (SELECT count(*) FROM partition_dependencies AS p
@@ -180,7 +180,6 @@ _REACHED_TABLES = """
     FROM nearest AS n JOIN table_dependencies AS d ON d.{of} = n.id
     JOIN tables AS dt ON dt.id = d.dependent_id JOIN databases AS dd ON dd.id = dt.database_id
     JOIN tables AS bt ON bt.id = d.base_id JOIN databases AS bd ON bd.id = bt.database_id
-    WHERE :transitive OR n.depth = 0
     ORDER BY n.depth, dd.name, dt.name, d.position
 """
 _IS_USED = Prepared(
