@@ -20,6 +20,15 @@ def without_schema(parameters: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in parameters.items() if not key.startswith(SCHEMA)}
 
 
+def spelled_names(parameters: Mapping[str, str], names: Sequence[str]) -> list[str]:
+    """Returns the names of a table's partition columns as Spark recorded them, in the order of the `names` in lower
+    case. Spark names the directories of partitions that it adds so.
+    """
+    recorded = (value for key, value in parameters.items() if key.startswith(f"{SCHEMA}.partCol."))
+    spelled = {name.lower(): name for name in recorded}
+    return [spelled.get(name, name) for name in names]
+
+
 def inherited_schema(columns: Sequence[tuple[str, str]], bases: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Returns the parameters of the schema of a view with these columns, (name, Hive's type).
 

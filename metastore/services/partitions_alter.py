@@ -24,7 +24,7 @@ from metastore.services.files.change_loop import Attempt
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import move_registered_directory
 from metastore.services.files.planning import check_unblocked, plan_moves
-from metastore.services.files.retirement import check_not_replaced
+from metastore.services.files.retirement import check_not_replaced, moves_of_replaced
 from metastore.services.rules.denials import denial
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.locations import admit_descriptors, locations_of
@@ -191,9 +191,9 @@ class PartitionAlterService(ChangingService):
                     work.partitions_write.announce()
                     work.record(*alter_partitions(table_text(rules.table), old_texts, [changed]))
                     follow_renamed(work, stored, rules.table, changed)
-                    if move:
-                        move_registered_directory(work, stored.ref.id, move.source, move.target)
-                    moves = [move] if move else []
+                    moves = [move] if move else self._moves_of_replaced(work, stored, old, changed)
+                    for one in moves:
+                        move_registered_directory(work, stored.ref.id, one.source, one.target)
                     operations = plan_moves(work, attempt, moves, stored.ref.id, rules.table.sd.location)
         self._journal.carry_out(operations)  # 3. carry out, after the commit
 
@@ -220,6 +220,15 @@ class PartitionAlterService(ChangingService):
                 return None
         relocate(new.partition.sd, move)
         return move
+
+    def _moves_of_replaced(
+        self, work: UnitOfWork, stored: StoredTable, old: StoredPartition, new: NamedPartition
+    ) -> list[Move]:
+        """Returns the moves of files that an overwrite has replaced, if the renamed partition stays where it is."""
+        location = stored.encoded.decode().sd.location
+        if old.name == new.name or not location or not self._warehouse.roots.within([location]):
+            return []
+        return moves_of_replaced(work, stored, old.name, new.name)
 
     def _successor(
         self,

@@ -101,9 +101,11 @@ class PartitionWriteService(ChangingService):
         rules, now = PartitionRules(struct), self._clock()
         adding = [rules.prepare(partition, now) for partition in new]
         admit_descriptors(self._warehouse.roots, struct, [one.partition.sd for one in adding])
-        check_distinct(adding)
         existing = _existing(work, stored, adding) if if_not_exists else ()
-        return [one for one in adding if one.name not in existing]
+        # As in Hive, a partition that exists may be sent twice: MSCK finds `tab=a` and `Tab=a` after an overwrite.
+        adding = [one for one in adding if one.name not in existing]
+        check_distinct(adding)
+        return adding
 
     def append(self, table: TableName, values: Sequence[str] | None = None, name: str | None = None) -> Partition:
         """Adds a partition, given by values or by name, with the storage of its table, and returns it.

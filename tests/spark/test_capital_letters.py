@@ -63,9 +63,39 @@ def test_partitions_are_renamed_dropped_and_added(spark: Session, database: str,
     spark.sql("ALTER TABLE t DROP PARTITION (Tab='c')")
     spark.sql("ALTER TABLE t ADD PARTITION (Tab='c')")
     assert rows(spark, "SELECT x, Tab FROM t") == [(2, "b"), (3, "a")]
-    if change == "nothing":  # an overwrite leaves the replaced directory, in lower case, until it is cleaned
-        spark.sql("MSCK REPAIR TABLE t")
-        assert rows(spark, "SELECT x, Tab FROM t") == [(2, "b"), (3, "a")]
+    spark.sql("MSCK REPAIR TABLE t")
+    assert rows(spark, "SELECT x, Tab FROM t") == [(2, "b"), (3, "a")]
+
+
+OVERWRITES = {
+    "insert": "INSERT OVERWRITE t PARTITION ({key}='a') VALUES (2)",
+    "merge": "MERGE INTO t USING (SELECT 1 AS x) AS s ON t.x = s.x AND t.{key} = 'a' WHEN MATCHED THEN UPDATE SET x=2",
+}
+
+
+@pytest.mark.parametrize("key", ["tab", "Tab"])
+@pytest.mark.parametrize("overwrite", OVERWRITES)
+@pytest.mark.parametrize("added", [False, True], ids=["inserted", "added"])
+@pytest.mark.parametrize("renamed", [True, False], ids=["rename", "drop"])
+def test_replaced_rows_do_not_return(
+    spark: Session, database: str, key: str, overwrite: str, added: bool, renamed: bool
+) -> None:
+    """The directory that Spark gives the next partition of that name held the rows."""
+    spark.sql(f"CREATE TABLE t (x INT) PARTITIONED BY ({key} STRING) STORED AS PARQUET")
+    if added:
+        spark.sql(f"ALTER TABLE t ADD PARTITION ({key}='a')")
+    spark.sql("INSERT INTO t VALUES (1, 'a'), (5, 'b')")
+    spark.sql(OVERWRITES[overwrite].format(key=key))
+    rename, drop = f"PARTITION ({key}='a') RENAME TO PARTITION ({key}='c')", f"DROP PARTITION ({key}='a')"
+    spark.sql(f"ALTER TABLE t {rename if renamed else drop}")
+    kept = [(2, "c"), (5, "b")] if renamed else [(5, "b")]
+    spark.sql("MSCK REPAIR TABLE t")
+    assert rows(spark, "SELECT * FROM t") == kept
+    spark.sql(f"ALTER TABLE t ADD PARTITION ({key}='a')")
+    assert rows(spark, "SELECT * FROM t") == kept
+    spark.sql("MSCK REPAIR TABLE t")
+    spark.sql(f"INSERT INTO t PARTITION ({key}='a') VALUES (4)")
+    assert rows(spark, "SELECT * FROM t") == sorted([*kept, (4, "a")])
 
 
 @pytest.mark.parametrize("kind", ["STORED AS PARQUET", "STORED AS TEXTFILE"])

@@ -86,6 +86,17 @@ def test_overwritten_files_of_a_renamed_table(installation: Installation) -> Non
     assert rows(installation) == ALL
 
 
+def test_overwritten_files_of_a_renamed_partition(installation: Installation) -> None:
+    """The next partition of the former name has none of them."""
+    published(installation)
+    rename_partition(installation)
+    installation.call("add_partition", partition("db", "days", ["1"]))
+    assert rows(installation) == ALL - {"db.db/days/ds=1"} | {"new"}
+    assert installation.call("check_files", CheckFilesRequest()).problems == []
+    undrop(installation, "db.days")
+    assert rows(installation) == ALL
+
+
 @pytest.mark.parametrize("name", RENAMES)
 def test_truncated_files_of_a_renamed_table(name: str, installation: Installation) -> None:
     rename, now = RENAMES[name]

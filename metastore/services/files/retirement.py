@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Final, TypeAlias
 
+from metastore.domain.partition_names import escape
 from metastore.domain.skew_directories import default_directory
+from metastore.domain.spark_schema import spelled_names
 from metastore.errors import ConflictError
+from metastore.services.files.moves import Move
 from metastore.services.files.open_writes import root_of
 from metastore.services.rules.locations import locations_of
 from metastore.services.rules.tables import DATES
@@ -110,6 +113,24 @@ def replaced_at_defaults(work: UnitOfWork, stored: StoredTable, names: Iterable[
 
     Their files must be removed with the drop: the next partition of that name would show them again.
     """
-    root = root_of(stored)
-    defaults = {paths.canonical(paths.partition_location(root, name)) for name in names}
+    defaults = {text for name in names for text in _defaults(stored, name)}
     return [text for text, use in work.locations.retired(defaults).items() if use.itself]
+
+
+def moves_of_replaced(work: UnitOfWork, stored: StoredTable, old_name: str, new_name: str) -> list[Move]:
+    """Returns the moves of the retired default locations of a renamed partition that is stored elsewhere.
+
+    They move along: the next partition of the old name would show their files. An undrop follows the moves.
+    """
+    moves = [Move(*pair) for pair in zip(_defaults(stored, old_name), _defaults(stored, new_name), strict=True)]
+    retired = work.locations.retired([move.source for move in moves])
+    return [move for move in dict.fromkeys(moves) if retired.get(move.source, UNUSED).itself]
+
+
+def _defaults(stored: StoredTable, name: str) -> list[str]:
+    """Returns the locations that clients give to a partition of this name: Hive's, and Spark's with capital letters."""
+    table, root = stored.encoded.decode(), root_of(stored)
+    columns = spelled_names(table.parameters or {}, stored.ref.key_names)
+    values = (part.partition("=")[2] for part in name.split("/"))
+    spelled = "/".join(f"{escape(column)}={value}" for column, value in zip(columns, values, strict=True))
+    return [paths.canonical(paths.partition_location(root, text)) for text in (name, spelled)]

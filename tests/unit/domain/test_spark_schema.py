@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from metastore.domain.spark_schema import SCHEMA, inherited_schema, without_schema
+from metastore.domain.spark_schema import SCHEMA, inherited_schema, spelled_names, without_schema
 
 
 def _recorded(*fields: dict[str, Any]) -> dict[str, str]:
@@ -70,3 +70,10 @@ def test_the_first_base_that_has_recorded_a_column_decides() -> None:
 )
 def test_nothing_is_recorded_without_need_or_schema(parameters: dict[str, str]) -> None:
     assert inherited_schema([("a", "string")], [parameters]) == {}
+
+
+def test_names_of_partition_columns() -> None:
+    recorded = {f"{SCHEMA}.numPartCols": "2", f"{SCHEMA}.partCol.0": "Ds", f"{SCHEMA}.partCol.1": "hR"}
+    assert spelled_names(recorded, ["ds", "hr"]) == ["Ds", "hR"]
+    assert spelled_names(recorded, ["hr", "day"]) == ["hR", "day"]
+    assert spelled_names({}, ["ds"]) == ["ds"]
