@@ -11,7 +11,7 @@ from metastore.domain.skew_directories import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
 from metastore.services.authorization.authorization import Authorization, alterable_ids
 from metastore.services.files.change_loop import FileService
-from metastore.services.files.cleaned_directories import with_subdirectories
+from metastore.services.files.cleaned_directories import OWN_DIRECTORIES, with_subdirectories
 from metastore.services.files.journal import Journal
 from metastore.services.files.ownership import borrowed, without_borrowed
 from metastore.services.files.retired import is_visible
@@ -237,21 +237,27 @@ class _Walk:
         struct = stored.encoded.decode()
         if locations:
             root = paths.without_version(struct.sd.location)
-            if warehouse.roots.within([root]) and (struct.partitionKeys or has_directories(struct.sd)):
-                self._walk(root)
+            if warehouse.roots.within([root]):
+                if struct.partitionKeys or has_directories(struct.sd):
+                    self._walk(root)
+                for name in OWN_DIRECTORIES:  # Spark's `_temporary` in them is a leftover, too
+                    self._walk(paths.join(root, name), hidden=True)
         left = [location for key, location in self._locations.items() if key not in self._seen]
         self.looked += len(left)
         self.missing = [text for text in left if warehouse.is_missing(text)]
 
-    def _walk(self, folder: str) -> None:
+    def _walk(self, folder: str, *, hidden: bool = False) -> None:
+        """Looks at the directories below a folder; at those with hidden names only if `hidden`."""
         for child in self._warehouse.children(folder)[1]:
             key = paths.canonical(child)
             self.looked += 1
             if key in self._locations:
                 self._seen.add(key)
             if key in self._parents:
-                self._walk(child)
-            elif key not in self._locations and is_visible(child) and paths.name(child) != DEFAULT_DIRECTORY:
+                self._walk(child, hidden=hidden)
+            elif key in self._locations or paths.name(child) == DEFAULT_DIRECTORY:
+                continue
+            elif hidden or is_visible(child):
                 self.unowned.append(child)
 
 

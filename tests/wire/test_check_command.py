@@ -114,16 +114,18 @@ def test_catalog_and_storage(capsys: Capture, start_metastore: Callable[..., Ser
             (home / location).mkdir(parents=True)
             (home / location / "rows").write_text("rows")
         (home / "db.db/days/_staging").mkdir()
+        (home / "db.db/days/_versions/a/_temporary/0").mkdir(parents=True)
         problems = [
             (".metastore_trash/77", "remains of a drop", "", "1", "4", "not repaired"),
             ("db.db/days/ds=2", "missing directory", "db.days", "0", "0", "not repaired"),
             ("db.db/days/ds=8", "directory without object", "db.days", "0", "0", "repairable"),
             ("db.db/days/ds=9", "directory without object", "db.days", "1", "4", "not repaired"),
+            ("db.db/days/_versions/a", "directory without object", "db.days", "0", "0", "repairable"),
             ("db.db/gone", "directory without object", "db", "1", "4", "not repaired"),
         ]
         for options, state, summary in (
-            ([], "repairable", "5 problems, --repair can repair 1\n"),
-            (["--repair"], "repaired", "5 problems, 1 repaired\n"),
+            ([], "repairable", "6 problems, --repair can repair 2\n"),
+            (["--repair"], "repaired", "6 problems, 2 repaired\n"),
         ):
             assert run(["check", *options, "--uri", server.uri]) == 1
             told = capsys.readouterr()
@@ -137,6 +139,7 @@ def test_catalog_and_storage(capsys: Capture, start_metastore: Callable[..., Ser
         assert not (home / "db.db/days/ds=2").exists()
         assert (home / ".metastore_trash/77/rows").exists()
         assert not (home / "db.db/days/ds=8").exists()
+        assert not (home / "db.db/days/_versions/a").exists()
         assert (home / "db.db/gone/rows").exists()
         assert run(["check", "nope", "--uri", server.uri]) == 1
 
