@@ -6,19 +6,21 @@ publication.py drives the commits of a statement: it moves the files of each, th
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
 from metastore.client.structs import PublishMode, PublishPartition, Skew
 from spark_client.context import Context
-from spark_client.errors import PublishConflictError
+from spark_client.errors import NoSuchTableError, PublishConflictError, SparkClientError
 from spark_client.jvm.files import FILE_ERRORS, Files
 from spark_client.table.datasource_tables import partition_directory_keys
 from spark_client.table.paths import is_below, parent
 from spark_client.table.settings import is_in_place, lease_seconds
 from spark_client.table.skew_layout import FLAT, LAYOUT
 from spark_client.write.journal import Journal
+from spark_client.write.late_tasks import after_running_tasks
 from spark_client.write.lease import Lease
 from spark_client.write.placement import (
     QUERY_ID,
@@ -72,6 +74,7 @@ class Commit:
         self._skews: Mapping[Values, Skew] = {}
         self._placement: Placement | None = None
         self._is_closed = False
+        self._is_staging = False
         self.may_be_visible = False
         self.published: Placement | None = None
         self.query_id = self._lease.query_id
@@ -99,11 +102,28 @@ class Commit:
         self._is_closed = True
         if self.published:
             self._delete_leftovers(self.published)
-        elif not self.may_be_visible and self._journal.undo() and self._delete():
-            # Spark refuses to create a table in a directory that exists, so a dropped table must leave none behind.
-            self._files.prune([parent(self.directory)], table_root(self.write.table.location or ""))
-            # The write ends last: until then cleaning finds its files if this process dies.
-            self._lease.end()
+        elif not self.may_be_visible and self._journal.undo():
+            if self._is_staging:  # a job has failed
+                after_running_tasks(self._context.spark, self._end, self._lease.seconds)
+            else:
+                self._end()
+
+    @contextmanager
+    def staging(self) -> Iterator[None]:
+        """Surrounds the jobs of the write. If one fails, the write stays open until its other tasks have ended."""
+        self._is_staging = True
+        yield
+        self._is_staging = False
+
+    def _end(self) -> None:
+        """Deletes the directory of an undone write and ends the write, unless that fails."""
+        if not self._delete():
+            return
+        # Spark refuses to create a table in a directory that exists, so a dropped table must leave none behind.
+        root = table_root(self.write.table.location or "")
+        self._files.prune([parent(self.directory)], root if self._table_exists() else parent(root))
+        # The write ends last: until then cleaning finds its files if this process dies.
+        self._lease.end()
 
     def set_files(
         self, staged: Sequence[StagedFile], snapshot: Snapshot, skews: Mapping[Values, Skew] | None = None
@@ -261,6 +281,16 @@ class Commit:
             _log.warning(
                 "%s: replaced directories could not be marked; readers by path see old rows: %s", self._name, error
             )
+
+    def _table_exists(self) -> bool:
+        """Returns False if the table was dropped: CREATE TABLE AS SELECT does so while tasks of its job still run."""
+        try:
+            self._context.metastore.get_table(self.write.table.database, self.write.table.name)
+        except NoSuchTableError:
+            return False
+        except SparkClientError:
+            return True
+        return True
 
     def _delete(self) -> bool:
         """Deletes the write's directory. Returns False if that fails; the metastore's cleaning deletes it later."""

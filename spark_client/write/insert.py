@@ -164,7 +164,7 @@ class _PendingInsert:
             return
         write, context, insert = self._write, self._context, self._insert
         action = "INSERT into" if insert.based_on is None else "the change of"
-        with failures_as_one_line(f"{action} {write.table.full_name}"):
+        with failures_as_one_line(f"{action} {write.table.full_name}"), self.commit.staging():
             context.on_step("planned")
             known = {} if write.overwrite else self._skews() | chosen
             self._choose_skew(known)

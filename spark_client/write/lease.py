@@ -42,6 +42,7 @@ class Lease:
         begun = metastore.begin_write(table.database, table.name, seconds, directory=directory, shared=directories)
         self.query_id = begun.query_id
         self._is_granted = begun.granted
+        self.seconds = begun.seconds
         self._interval = begun.seconds / _HEARTBEATS_PER_LEASE
         self._stopped = threading.Event()
         self._lost: NoSuchWriteError | None = None

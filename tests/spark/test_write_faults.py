@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pyspark.errors import QueryExecutionException
+from pyspark.errors import PySparkException, QueryExecutionException
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import Table
@@ -149,3 +149,29 @@ def test_the_error_of_a_python_function_is_told(context: Context, table: Table, 
     context.spark.udf.register("broken", broken, "bigint")
     with pytest.raises(QueryExecutionException, match=r"changed nothing: ValueError: number \d is odd"):
         context.spark.sql(statement.format(table.full_name))
+
+
+LATE = "CASE WHEN id = 0 THEN raise_error('broken') ELSE length(reflect('java.lang.Thread', 'sleep', 4000L)) END"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO {name} PARTITION (m = 1) SELECT id, {late} FROM range(0, 2, 1, 2)",
+        "CREATE TABLE {name}_new STORED AS PARQUET AS SELECT id, {late} AS x FROM range(0, 2, 1, 2)",
+    ],
+    ids=["insert", "create"],
+)
+def test_a_task_that_writes_after_its_job_has_failed(
+    context: Context, metastore: MetastoreClient, table_name: str, statement: str
+) -> None:
+    """The other task still sleeps when the job fails. Then it makes Spark's directories again."""
+    context.spark.sql(f"CREATE TABLE {table_name} (id BIGINT, x INT) PARTITIONED BY (m INT) STORED AS PARQUET")
+    with pytest.raises(PySparkException, match="broken"):
+        context.spark.sql(statement.format(name=table_name, late=LATE))
+    for thread in threading.enumerate():
+        if thread.name == "late tasks":
+            thread.join(PATIENCE)
+    home = folder(metastore.get_database("default").location)
+    assert [str(path) for path in home.glob(f"{table_name}*/**")] == [str(home / table_name)]
+    assert metastore.plan_scan("default", table_name).writes.open == ()

@@ -165,7 +165,8 @@ def _merge(
         for column, text in zip(table.partition_columns, values, strict=True):
             rows = rows.withColumn(column.name, F.lit(None if text == DEFAULT_PARTITION else text).cast("string"))
         context.on_step("planned")
-        staged = write_staging(table, rows, number, commit.directory, commit.query_id)
+        with commit.staging():
+            staged = write_staging(table, rows, number, commit.directory, commit.query_id)
         context.on_step("staged")
         commit.set_files(staged, {values: existing}, {values: existing.skew})
         publish(context, [commit])
