@@ -106,4 +106,5 @@ def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Se
     for name in ("ResolveDependentTables", "CheckWrites", "CheckFileSinks"):
         extensions.injectPostHocResolutionRule(rule(name))
     extensions.injectPreCBORule(rule("CheckReads"))
+    extensions.injectPreCBORule(rule("InputFiles"))
     extensions.injectPostHocResolutionRule(rule("ResolveSkewJoin"))  # after Spark has padded char(n) columns

@@ -220,6 +220,35 @@ def test_input_files_and_the_plan_name_the_table(spark: Session, flights: str) -
     assert "Batched: true" in plan
 
 
+INPUTS = {
+    "id >= 0": 40,
+    "P = 7": 1,
+    "p IN (1, 2, 3) AND id % 2 = 0": 3,
+    "p = 1 OR (p = 2 AND id = 2)": 2,
+    "p < 5 AND rand() < 2": 5,
+    "p = (SELECT max(id) FROM range(3))": 40,
+}
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["(id BIGINT, P INT) USING parquet PARTITIONED BY (P)", "(id BIGINT) PARTITIONED BY (p INT) STORED AS ORC"],
+)
+def test_input_files_are_those_of_the_partitions(spark: Session, table_name: str, form: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} {form}")
+    spark.sql(f"INSERT INTO {table_name} SELECT id, id FROM range(40)")
+    spark.table(table_name).createOrReplaceTempView("seen")
+    for condition, count in INPUTS.items():
+        matches = spark.sql(f"SELECT id + 1 AS n, _metadata.file_path FROM {table_name} WHERE {condition}")
+        names = matches.inputFiles()
+        assert len(names) == count, condition
+        read = {row[1].replace("file:///", "file:/") for row in matches.collect()}
+        assert read <= {name.replace("file:///", "file:/") for name in names}, condition
+        assert len(spark.table("seen").where(condition).inputFiles()) == count, condition
+    joined = spark.table(table_name).join(spark.table("seen").where("p = 3"), "p")
+    assert len(joined.inputFiles()) == 1
+
+
 def test_many_directories_are_listed_without_a_job(spark: Session, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (id BIGINT) PARTITIONED BY (p INT) STORED AS PARQUET")
     spark.sql(f"INSERT INTO {table_name} SELECT id, id FROM range(40)")

@@ -51,13 +51,25 @@ public final class HiveTableIndex implements FileIndex {
   private final CatalogTable table;
   private final Python python;
   private final FileIndex sparkIndex;
+  private final Seq inputFilters;
 
   /** `sparkIndex`: Spark's index of a datasource table, or null for a Hive table. */
   public HiveTableIndex(SparkSession session, CatalogTable table, Python python, FileIndex sparkIndex) {
+    this(session, table, python, sparkIndex, Scala.seq());
+  }
+
+  private HiveTableIndex(
+      SparkSession session, CatalogTable table, Python python, FileIndex sparkIndex, Seq inputFilters) {
     this.session = session;
     this.table = table;
     this.python = python;
     this.sparkIndex = sparkIndex;
+    this.inputFilters = inputFilters;
+  }
+
+  /** An index whose `inputFiles` are those of the partitions that pass the filters. */
+  public HiveTableIndex withInputFilters(Seq partitionFilters) {
+    return new HiveTableIndex(session, table, python, sparkIndex, partitionFilters);
   }
 
   public Seq rootPaths() {
@@ -109,7 +121,7 @@ public final class HiveTableIndex implements FileIndex {
 
   public String[] inputFiles() {
     List<String> names = new ArrayList<>();
-    for (PartitionDirectory directory : Scala.list(listFiles(Scala.seq(), Scala.seq()))) {
+    for (PartitionDirectory directory : Scala.list(listFiles(inputFilters, Scala.seq()))) {
       for (FileStatusWithMetadata file : Scala.list(directory.files())) {
         names.add(SparkPath.fromFileStatus(file.fileStatus()).urlEncoded());
       }
@@ -140,8 +152,21 @@ public final class HiveTableIndex implements FileIndex {
     return table.partitionSchema();
   }
 
+  /** Spark ignores the result of a rule that is equal to the plan. Filters on two scans of a table can be equal. */
   public boolean equals(Object other) {
-    return other instanceof HiveTableIndex && table.identifier().equals(((HiveTableIndex) other).table.identifier());
+    if (!(other instanceof HiveTableIndex)) return false;
+    HiveTableIndex index = (HiveTableIndex) other;
+    if (!table.identifier().equals(index.table.identifier())) return false;
+    if (inputFilters.isEmpty() && index.inputFilters.isEmpty()) return true;
+    return boundFilters().equals(index.boundFilters());
+  }
+
+  private Set boundFilters() {
+    Set<Expression> bound = new HashSet<>();
+    for (Expression filter : Scala.list(inputFilters)) {
+      bound.add((Expression) PartitionFilters.bound(table.partitionSchema(), filter).canonicalized());
+    }
+    return bound;
   }
 
   public int hashCode() {

@@ -27,10 +27,15 @@ public final class PartitionFilters {
     for (Expression filter : Scala.list(filters)) {
       // Spark itself applies filters that depend on a running query.
       if (filter.exists(new Dynamic())) continue;
-      Expression bound = (Expression) filter.transformUp(new Bound(schema));
+      Expression bound = bound(schema, filter);
       all = all == null ? bound : new And(all, bound);
     }
     this.predicate = all == null ? null : Predicate$.MODULE$.createInterpreted(all);
+  }
+
+  /** The filter with references to the columns of the schema by number. */
+  static Expression bound(StructType schema, Expression filter) {
+    return (Expression) filter.transformUp(new Bound(schema));
   }
 
   public boolean accept(InternalRow partition) {
