@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
@@ -16,7 +22,10 @@ from spark_client.jvm.repeatable import is_repeatable
 from spark_client.write.change import Change, Clause
 from spark_client.write.insert import insert_into
 from spark_client.write.row_changes import change_rows
+from tests.fixtures.server import Server
 from tests.spark.tables import files_below, make_table
+
+ROOT = Path(__file__).parents[2]
 
 REPEATABLE = [
     "SELECT id, id % 3 FROM range(9) WHERE id > 2",
@@ -115,3 +124,29 @@ def test_each_row_goes_to_one_partition(spark: SparkSession, context: Context, n
         "WHEN NOT MATCHED THEN INSERT (id, m) VALUES (s.id, CAST(rand() * 9 AS INT))"
     )
     assert sorted(row[0] for row in spark.table(name).collect()) == list(range(40))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_an_executor_is_killed_between_the_jobs_of_a_merge(
+    metastore_server: Server, tmp_path: Path, table_name: str
+) -> None:
+    """Each of the 200 source rows arrives once, or the statement fails and changes nothing."""
+    package, program = Path(pyspark.__file__).parent, ROOT / "tests/spark/lost_executors.py"
+    command = [sys.executable, str(program), metastore_server.uri, str(tmp_path / "warehouse"), table_name]
+    scala = "2.12" if pyspark.__version__ < "4" else "2.13"
+    own = {"SPARK_HOME": str(package), "SPARK_SCALA_VERSION": scala, "SPARK_LOCAL_IP": "127.0.0.1"}
+    own |= {"SPARK_WORKER_DIR": str(tmp_path / "work"), "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **own}, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    seen = json.loads(ran.stdout.splitlines()[-1])
+    if "skipped" in seen:
+        pytest.skip(f"no cluster of several processes starts here: {seen['skipped']}")
+    for kind, outcome in seen.items():
+        assert outcome["killed"] == 1, kind
+        if outcome["error"]:
+            assert outcome["error"].startswith("WriteFailedError: "), kind
+            assert (outcome["ids"], set(outcome["x"])) == (list(range(0, 200, 4)), {"old"}), kind
+        else:
+            assert (outcome["ids"], set(outcome["x"])) == (list(range(200)), {"new"}), kind
+    assert seen["certain"]["error"] is None
