@@ -140,6 +140,20 @@ class JsonFormatter(_Formatter):
         return json.dumps(entry, ensure_ascii=False, default=str)
 
 
+class _NoLock:
+    """A lock that is always free. The library enters it as a context since Python 3.13, so that None is no lock."""
+
+    def acquire(self) -> None:
+        """Returns at once."""
+
+    def release(self) -> None:
+        """Returns at once."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
 class LineHandler(logging.Handler):
     """Writes each record with one system call, so that threads need no lock."""
 
@@ -149,8 +163,8 @@ class LineHandler(logging.Handler):
         self._descriptor = descriptor
 
     def createLock(self) -> None:  # noqa: N802 - the library's name
-        """Creates no lock: the kernel does not mix the data of two writes."""
-        self.lock = None
+        """Creates a lock that never waits: the kernel does not mix the data of two writes."""
+        self.lock = _NoLock()  # type: ignore[assignment] # the library only acquires and releases it
 
     def emit(self, record: logging.LogRecord) -> None:
         """Writes a record. Called by the library."""
