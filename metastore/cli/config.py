@@ -16,14 +16,14 @@ import click
 from metastore.app.server import transport_options
 from metastore.settings import SECTIONS, Settings, safe_url, settings_of
 from metastore.settings.kinds import FLAG, NUMBER
-from metastore.settings.sources import FILE, Sourced, misspelt_variables, read, variable
+from metastore.settings.sources import FILE, Sourced, read, variable
 
 
 def check(options: Mapping[str, Any]) -> str:
     """Checks the settings as `metastore serve` does, without opening the database or the warehouse. Returns a
     confirmation.
 
-    Prints a warning for each setting that has no effect or is insecure. Raises ConfigurationError.
+    Prints a warning for each setting that is insecure. Raises ConfigurationError.
     """
     logging.basicConfig(format="metastore: warning: %(message)s")
     sourced = read(SECTIONS, options)
@@ -31,12 +31,6 @@ def check(options: Mapping[str, Any]) -> str:
         click.echo(f"metastore: warning: {warning}", err=True)
     transport_options(Settings.from_sources(sourced))
     return f"Valid. Settings that are set: {len(sourced)}. The others have their defaults."
-
-
-def warnings(options: Mapping[str, Any], sourced: Mapping[str, Sourced]) -> Iterator[str]:
-    """Yields a warning for each variable that has no effect, and for passwords that other users can read."""
-    yield from misspelt_variables(SECTIONS, os.environ)
-    yield from _readable_secrets(options, sourced)
 
 
 def show(options: Mapping[str, Any], *, changed: bool) -> str:
@@ -69,7 +63,7 @@ def _toml(setting: Field[Any], value: Any) -> str:
     return text if kind in (FLAG, NUMBER) else json.dumps(safe_url(text), ensure_ascii=False)
 
 
-def _readable_secrets(options: Mapping[str, Any], sourced: Mapping[str, Sourced]) -> Iterator[str]:
+def warnings(options: Mapping[str, Any], sourced: Mapping[str, Sourced]) -> Iterator[str]:
     """Yields a warning if other users can read a configuration file that has a password."""
     file = options.get(FILE) or os.environ.get(variable(FILE))
     url = sourced.get("database_url")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Final, Self
 
 from metastore.client.errors import CredentialsError
+from metastore.environment import unknown_variables
 
 PREFIX: Final = "METASTORE_CLIENT_"
 _TRUE: Final = ("true", "1", "yes", "on")
@@ -54,7 +55,10 @@ class Credentials:
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
         """Reads `METASTORE_CLIENT_*` from `environment` (default: of this process). Raises CredentialsError."""
         environment = os.environ if environment is None else environment
-        values = {setting.name: environment.get(PREFIX + setting.name.upper()) or None for setting in fields(cls)}
+        names = {setting.name: PREFIX + setting.name.upper() for setting in fields(cls)}
+        if unknown := list(unknown_variables(environment, PREFIX, names.values())):
+            raise CredentialsError("; ".join(unknown))
+        values = {name: environment.get(variable) or None for name, variable in names.items()}
         tls = values.pop("tls") or ""
         if tls.lower() not in (*_TRUE, *_FALSE):  # do not send a password in plain text because of a typo
             raise CredentialsError(f"{PREFIX}TLS is {tls!r}; it must be true or false")

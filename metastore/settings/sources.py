@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from metastore.environment import unknown_variables
 from metastore.errors import ConfigurationError
 from metastore.settings.kinds import problem
 from metastore.settings.sections import Section
@@ -20,6 +21,9 @@ from metastore.settings.urls import safe_url
 PREFIX: Final = "METASTORE_"
 FILE: Final = "config"
 """Name of the option that names the configuration file."""
+OF_COMMANDS: Final = ("uri", "http_url")
+"""Names of the options that have a variable and are no settings of the server."""
+_OTHER_READERS: Final = (f"{PREFIX}CLIENT_", f"{PREFIX}TEST_")  # the client checks its own variables
 
 
 @dataclass(frozen=True)
@@ -48,11 +52,13 @@ def environment_without_settings() -> dict[str, str]:
 def read(
     sections: Sequence[type[Section]], options: Mapping[str, Any], environment: Mapping[str, str] | None = None
 ) -> dict[str, Sourced]:
-    """Returns the values that are set, by name of setting. Raises ConfigurationError, which names the source.
+    """Returns the values that are set, by name of setting. Raises ConfigurationError, which names the source,
+    also for a variable that is no setting.
 
     Options win over variables of `environment` (default: of this process), and variables over the file.
     """
     environment = os.environ if environment is None else environment
+    _reject_unknown_variables(sections, environment)
     values: dict[str, Sourced] = {}
     file = options.get(FILE) or environment.get(variable(FILE))
     if file:
@@ -141,10 +147,9 @@ def _suggestion(name: str, tables: Mapping[str, Mapping[str, Any]], siblings: Ma
     return f"; it has {', '.join(siblings)}" if siblings else f"; the tables are {', '.join(tables)}"
 
 
-def misspelt_variables(sections: Sequence[type[Section]], environment: Mapping[str, str]) -> Iterator[str]:
-    """Yields a warning for each variable that is no setting and resembles one."""
+def _reject_unknown_variables(sections: Sequence[type[Section]], environment: Mapping[str, str]) -> None:
+    """Raises ConfigurationError for variables that begin as settings do and that nothing reads."""
     known = {variable(each.name) for section in sections for each in fields(section)}  # type: ignore[arg-type]
-    known |= {variable(FILE), variable("uri"), variable("http_url")}
-    for name in sorted(environment):
-        if name.startswith(PREFIX) and name not in known and (close := get_close_matches(name, known, 1, 0.85)):
-            yield f"{name} is not a setting and has no effect: did you mean {close[0]}?"
+    known |= {variable(name) for name in (FILE, *OF_COMMANDS)}
+    if unknown := list(unknown_variables(environment, PREFIX, known, _OTHER_READERS)):
+        raise ConfigurationError("; ".join(unknown))

@@ -17,6 +17,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
             "addresses",
             "descriptors",
             "machine",
+            "environment",
         ),
         ("domain", "settings"),
         ("encoding", "warehouse", "transport", "client", "monitoring", "security", "policy"),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-CACHE = Path(os.environ.get("METASTORE_INTEROP_CACHE", Path.home() / ".cache" / "metastore-interop"))
+CACHE = Path(os.environ.get("METASTORE_TEST_INTEROP_CACHE", Path.home() / ".cache" / "metastore-interop"))
 CENTRAL = "https://repo.maven.apache.org/maven2"
 ATTEMPTS = 3
 RESOLVE = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"

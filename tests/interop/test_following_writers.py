@@ -1,6 +1,6 @@
 """Following Hive's real servers through Thrift and from their databases, while eight writers change them.
 
-`METASTORE_SECONDS_OF_WRITERS` and `METASTORE_KILLS` set the size.
+`METASTORE_TEST_SECONDS_OF_WRITERS` and `METASTORE_TEST_KILLS` set the size.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tests.interop.report import Report
 from tests.interop.sources import Databases, RealSource
 
 pytestmark = pytest.mark.timeout(1800)
-SECONDS_OF_WRITERS = float(os.environ.get("METASTORE_SECONDS_OF_WRITERS", "60"))
-KILLS = int(os.environ.get("METASTORE_KILLS", "4"))
+SECONDS_OF_WRITERS = float(os.environ.get("METASTORE_TEST_SECONDS_OF_WRITERS", "60"))
+KILLS = int(os.environ.get("METASTORE_TEST_KILLS", "4"))
 FORMATS = {"2.3": "json-0.2", "3.1": "json-0.2"}
 """The formats of messages in the logs that the versions write."""
 REPEATED = ("2.3",)

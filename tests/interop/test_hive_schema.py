@@ -1,6 +1,6 @@
 """Hive's own servers on our views, and on the export of our catalog, answer as this server does.
 
-`METASTORE_INTEROP_TABLES` and `METASTORE_INTEROP_PARTITIONS` set the size of the catalog.
+`METASTORE_TEST_INTEROP_TABLES` and `METASTORE_TEST_INTEROP_PARTITIONS` set the size of the catalog.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 from thrift_idl.gen.hive_metastore.ttypes import GetTableRequest, Table
 
 pytestmark = pytest.mark.timeout(3600)  # the catalog is filled during the first test
-TABLES = int(os.environ.get("METASTORE_INTEROP_TABLES", "100"))
-PARTITIONS = int(os.environ.get("METASTORE_INTEROP_PARTITIONS", "20000"))
+TABLES = int(os.environ.get("METASTORE_TEST_INTEROP_TABLES", "100"))
+PARTITIONS = int(os.environ.get("METASTORE_TEST_INTEROP_PARTITIONS", "20000"))
 READER = "tool"
 UNTYPED = "stringtype=unspecified"
 """Hive 3.1 compares dates with texts, which PostgreSQL rejects for texts that the driver declares as such."""

@@ -1,6 +1,6 @@
 """Imports from real metastores: schemas that Hive's scripts create, filled by rows or by Hive's own servers.
 
-`METASTORE_INTEROP_TABLES` and `METASTORE_INTEROP_PARTITIONS` set the size of the catalog.
+`METASTORE_TEST_INTEROP_TABLES` and `METASTORE_TEST_INTEROP_PARTITIONS` set the size of the catalog.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from tests.wire.importing.moving import compare, copy, opened
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 
 pytestmark = pytest.mark.timeout(1800)
-TABLES = int(os.environ.get("METASTORE_INTEROP_TABLES", "40"))
-PARTITIONS = int(os.environ.get("METASTORE_INTEROP_PARTITIONS", "5000"))
+TABLES = int(os.environ.get("METASTORE_TEST_INTEROP_TABLES", "40"))
+PARTITIONS = int(os.environ.get("METASTORE_TEST_INTEROP_PARTITIONS", "5000"))
 HIDDEN = "/(bitVectors|histogram)$"
 """Fields of statistics that Hive 3 and 4 return only with a setting."""
 ACID = {"2.3": transactions.of_hive_2, "3.1": transactions.of_hive_3, "4.0": transactions.of_hive_4}

@@ -1,6 +1,7 @@
 """Backups, changes, restores and undrops in random orders: each table shows the files of its moment, and none is lost.
 
-`METASTORE_HISTORIES=200` runs more orders than the few of `make test`; `METASTORE_HISTORY_SEED=7` begins with that one.
+`METASTORE_TEST_HISTORIES=200` runs more orders than the few of `make test`; `METASTORE_TEST_HISTORY_SEED=7` begins
+with that one.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import pytest
 from tests.wire.restore.histories import History
 
 pytestmark = pytest.mark.slow
-ORDERS = int(os.environ.get("METASTORE_HISTORIES", "4"))
-FIRST = int(os.environ.get("METASTORE_HISTORY_SEED", "0"))
+ORDERS = int(os.environ.get("METASTORE_TEST_HISTORIES", "4"))
+FIRST = int(os.environ.get("METASTORE_TEST_HISTORY_SEED", "0"))
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + ORDERS))
