@@ -72,7 +72,7 @@ class Claim:
 
 
 @dataclass(slots=True)
-class Decision:
+class AuthorizationBasis:
     """The facts on which the authorization of the current call rests. Its transaction must find the same.
 
     `ids`: the ids of tables and databases by name; None for one that does not exist. `version`: of the table to alter,
@@ -95,28 +95,28 @@ class Decision:
         return same
 
 
-decision: ContextVar[Decision | None] = ContextVar("decision", default=None)
+authorization_basis: ContextVar[AuthorizationBasis | None] = ContextVar("authorization_basis", default=None)
 """None: authorization is off, no call is running, or an administrator who creates no table or database."""
 
 
 def lacks(name: object, *rights: str) -> bool:
     """Returns whether the caller has none of these rights on a table or database for which the call requires others."""
-    decided = decision.get()
-    return decided is not None and name in decided.held and decided.held[name].isdisjoint(rights)
+    basis = authorization_basis.get()
+    return basis is not None and name in basis.held and basis.held[name].isdisjoint(rights)
 
 
 def is_authorized(name: object, number: int) -> bool:
     """Returns whether an object is the one that the current call was authorized for, not one that replaced it."""
-    decided = decision.get()
-    return decided is None or decided.is_same(name, number)
+    basis = authorization_basis.get()
+    return basis is None or basis.is_same(name, number)
 
 
 def covers_all(database: object, tables: Mapping[Any, int]) -> bool:
     """Returns whether the current call was authorized for all of these tables, which are those of the database now."""
-    decided = decision.get()
-    if decided is None or database not in decided.whole:
+    basis = authorization_basis.get()
+    if basis is None or database not in basis.whole:
         return True
-    return all(decided.ids.get(name) == number for name, number in tables.items())
+    return all(basis.ids.get(name) == number for name, number in tables.items())
 
 
 reply_memory: ContextVar[Callable[[int], None] | None] = ContextVar("reply_memory", default=None)

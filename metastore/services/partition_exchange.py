@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 
-from metastore.context import decision
+from metastore.context import authorization_basis
 from metastore.domain import table_events
 from metastore.domain.column_statistics import without_accurate
 from metastore.domain.names import TableName, fold_column
@@ -133,7 +133,8 @@ def _successor(stored: StoredPartition, source: Table, target: Table) -> Partiti
     after.parameters = without_accurate(after.parameters)  # the statistics of columns stay behind
     after.catName, after.dbName, after.tableName = target.catName, target.dbName, target.tableName
     others = (source.dbName, source.owner, source.ownerType) != (target.dbName, target.owner, target.ownerType)
-    if others and decision.get() is not None:  # the owners of the target may not know the secrets of the source
+    # The owners of the target may not know the secrets of the source.
+    if others and authorization_basis.get() is not None:
         redact(after)
     location = after.sd.location
     if not (location and source.sd.location and target.sd.location):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 
-from metastore.context import decision
+from metastore.context import authorization_basis
 from metastore.domain import table_events
 from metastore.domain.column_statistics import updates_statistics
 from metastore.domain.names import DatabaseName, TableName, fold
@@ -184,8 +184,8 @@ def _lock(work: UnitOfWork, name: TableName, replaced: TableName | None) -> Stor
 
 def _check_decided(table: StoredTable) -> None:
     """Raises ConflictError if the table has changed since the authorization that depended on its version."""
-    decided = decision.get()
-    if decided is not None and decided.version not in (None, table.ref.version):
+    basis = authorization_basis.get()
+    if basis is not None and basis.version not in (None, table.ref.version):
         raise ConflictError(f"Another client has just changed {table.ref.name}: read it again and repeat the change")
 
 

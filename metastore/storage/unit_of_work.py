@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import DBAPIError
 
-from metastore.context import AuditNote, caller, decision
+from metastore.context import AuditNote, authorization_basis, caller
 from metastore.domain.events import Event
 from metastore.errors import ConnectionLostError, UnavailableError
 from metastore.settings import Settings
@@ -292,8 +292,8 @@ class Store:
                 self._begin(work)
                 if audited and (current := caller.get()) and current.note and not current.note.is_written:
                     work.note = current.note
-                decided = decision.get() if audited else None
-                claims = decided.claims if decided else []
+                basis = authorization_basis.get() if audited else None
+                claims = basis.claims if basis else []
                 work.locations.serialise(claims)
                 yield work
                 work.commit()

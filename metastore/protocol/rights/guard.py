@@ -8,7 +8,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, TypeAlias
 
-from metastore.context import decision
+from metastore.context import authorization_basis
 from metastore.errors import MetastoreError, NotFoundError, PermissionDeniedError
 from metastore.operations.fields import Arguments
 from metastore.operations.method import Method
@@ -93,7 +93,7 @@ def _deciding(function: Function) -> Function:
         try:
             return function(arguments)
         finally:
-            decision.set(None)
+            authorization_basis.set(None)
 
     return answered
 
@@ -117,8 +117,8 @@ def _read_again(method: Method, authorizer: Authorizer, function: Function) -> F
 
 
 def _is_outdated() -> bool:
-    decided = decision.get()
-    return decided is not None and decided.is_outdated
+    basis = authorization_basis.get()
+    return basis is not None and basis.is_outdated
 
 
 def _authorized(method: Method, authorizer: Authorizer, function: Function) -> Function:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from metastore.context import Claim, Decision, decision
+from metastore.context import AuthorizationBasis, Claim, authorization_basis
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.permissions import (
     Administrator,
@@ -67,14 +67,14 @@ class Permission(HeldChecks):
     ) -> None:
         super().__init__(work, grants, find, renewable)
         self._roots = roots
-        self._decision = Decision()
+        self._basis = AuthorizationBasis()
 
     def check(self, requirements: Sequence[Requirement]) -> None:
-        """Sets the `decision` of the call.
+        """Sets the `authorization_basis` of the call.
 
         Raises PermissionDeniedError, HiddenError for a hidden object, NotFoundError for one that does not exist.
         """
-        decision.set(None)
+        authorization_basis.set(None)
         if self._grants.is_admin:  # nothing else is asked of administrators, and nothing of most of their calls
             requirements = [one for one in requirements if isinstance(one, LocationPrivilege) and one.own != ""]
             if not requirements:
@@ -82,8 +82,8 @@ class Permission(HeldChecks):
         self._look_up(_names(requirements))
         for requirement in requirements:
             _CHECKS[type(requirement)](self, requirement)
-        self._decision.ids = {name: _id(name, securable) for name, securable in self._securables.items()}
-        decision.set(self._decision)
+        self._basis.ids = {name: _id(name, securable) for name, securable in self._securables.items()}
+        authorization_basis.set(self._basis)
 
     def _is_visible(self, name: TableName) -> bool:
         table = self._securables[name]
@@ -123,13 +123,13 @@ class Permission(HeldChecks):
             held &= self._held_inside(name.parent if isinstance(name, TableName) else name)
         if required.new_table and isinstance(name, DatabaseName):
             held -= self._denied_on(name.table(required.new_table))
-        self._decision.held[name] = held
+        self._basis.held[name] = held
         new = required.replacement
         version = self._compared_version(name, new) if new is not None and Right.INSERT in held else None
         if version is None:
             self._require(held, required.any_of, name)
         elif held.isdisjoint(required.any_of):
-            self._decision.version = version
+            self._basis.version = version
         owner = securable.owner, securable.owner_kind
         if securable.table_id is None:
             owner = securable.database_owner, securable.database_owner_kind
@@ -153,7 +153,7 @@ class Permission(HeldChecks):
         """Returns the rights on all tables of a database. A policy engine decides about each; others are inherited."""
         if not self._grants.by_policy:
             return OWNER_RIGHTS
-        self._decision.whole.add(database)
+        self._basis.whole.add(database)
         return self._held_on_all(list(map(database.table, self._work.tables.ids_by_name(database))))
 
     def _held_on_all(self, tables: Sequence[TableName]) -> frozenset[str]:
@@ -194,7 +194,7 @@ class Permission(HeldChecks):
             self._claim(check_locations(self._work, self._grants, self._roots, required, owns_database=is_own))
 
     def _claim(self, claim: Claim | None) -> None:
-        self._decision.claims += [claim] if claim else []
+        self._basis.claims += [claim] if claim else []
 
     def check_role(self, required: RoleAdministration) -> None:
         if not self._may_administer(required.principal) and required.role not in self._grants.administered:

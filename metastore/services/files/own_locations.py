@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from metastore.context import decision
+from metastore.context import authorization_basis
 from metastore.domain.names import TableName
 from metastore.domain.query_ids import holds, names_write
 from metastore.errors import InvalidInputError, InvalidOperationError
@@ -71,7 +71,7 @@ def check_defaults(work: UnitOfWork, table: StoredTable, locations: Iterable[str
 
     Administrators may use it, and everybody without authorization: Hive permits two tables over the same files.
     """
-    if decision.get() is None:
+    if authorization_basis.get() is None:
         return
     wanted = {paths.canonical(location) for location in locations if location}
     if wanted and (root := table.encoded.decode().sd.location):
