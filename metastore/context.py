@@ -24,8 +24,36 @@ class AuditNote:
 
 
 @dataclass(slots=True)
+class CurrentCall:
+    """A call while it runs: what it costs, and its audit record.
+
+    Attributes:
+        request: number of the call in this process.
+        note: audit record, if the call is audited.
+        database_seconds: seconds with a database connection.
+        waiting_seconds: seconds spent waiting for a database connection.
+        statements: duration of each SQL statement, in seconds.
+        statement: the last SQL statement, without its parameters.
+        slowest: the SQL statement that took longest, without its parameters.
+        backend: process id of the PostgreSQL session that runs a statement; 0 if none runs.
+        blocked_by: sessions of PostgreSQL that were seen blocking it.
+    """
+
+    request: int = 0
+    note: AuditNote | None = None
+    database_seconds: float = 0.0
+    waiting_seconds: float = 0.0
+    statements: list[float] = field(default_factory=list)
+    statement: str = ""
+    slowest: str = ""
+    slowest_seconds: float = 0.0
+    backend: int = 0
+    blocked_by: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Caller:
-    """The client of one connection, and statistics of its current call."""
+    """The client of one connection, and its current call."""
 
     peer: str
     user: str | None = None
@@ -41,17 +69,7 @@ class Caller:
     max_partitions: int | None = None  # quota: partitions that one call may read
     grants_cache: object = None  # private to services.authorization
     privileges_version: int | None = None  # the version of all privileges, if the call has read it already
-    # Statistics of the current call:
-    database_seconds: float = 0.0  # seconds with a database connection
-    waiting_seconds: float = 0.0  # seconds spent waiting for a database connection
-    statements: list[float] = field(default_factory=list)  # duration of each SQL statement, in seconds
-    statement: str = ""  # the last SQL statement, without its parameters
-    slowest: str = ""  # the SQL statement that took longest, without its parameters
-    slowest_seconds: float = 0.0
-    backend: int = 0  # process id of the PostgreSQL session that runs a statement; 0 if none runs
-    blocked_by: list[dict[str, Any]] = field(default_factory=list)  # sessions of PostgreSQL that were seen blocking it
-    request: int = 0  # number of the call in this process
-    note: AuditNote | None = None  # audit record, if the call is audited
+    call: CurrentCall = field(default_factory=CurrentCall)  # replaced when a call begins
 
 
 caller: ContextVar[Caller | None] = ContextVar("caller", default=None)

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from thrift.protocol.TBase import TExceptionBase
 from thrift.Thrift import TException
 
-from metastore.context import Caller
+from metastore.context import Caller, CurrentCall
 from metastore.domain.client_kinds import kind_of
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import LockTimeoutError, MetastoreError, QuotaExceededError, UnavailableError
@@ -53,9 +53,7 @@ class CallRecords:
             if self._metrics:
                 security = "+".join(filter(None, ("tls" if peer.encrypted else "", peer.authentication))) or "none"
                 self._metrics.count_connection(peer.wire_format, security, peer.client)
-        peer.database_seconds = peer.waiting_seconds = 0.0
-        peer.statements, peer.statement, peer.request = [], "", number
-        peer.slowest, peer.slowest_seconds, peer.blocked_by = "", 0.0, []
+        peer.call = CurrentCall(number)
         self._now[number] = peer, method, label, started
         return number
 
@@ -74,15 +72,15 @@ class CallRecords:
     ) -> None:
         """Ends a call. `request`, `reply`: bytes of its messages. The reply is not sent yet."""
         peer, method, label, started = self._now.pop(number)
-        seconds = time.perf_counter() - started
+        call, seconds = peer.call, time.perf_counter() - started
         success = getattr(answer, "success", None)
         if self._metrics:
             partitions = rows_of(success) or 0 if "partition" in method else 0
             exception = exception_of(answer) if outcome == DECLARED else ""
-            sums = seconds, peer.database_seconds, peer.waiting_seconds, len(peer.statements), partitions
+            sums = seconds, call.database_seconds, call.waiting_seconds, len(call.statements), partitions
             who = peer.client, peer.user or ""
             self._metrics.count_call(
-                FinishedCall(who, method, outcome, exception, request, reply, sums, peer.statements)
+                FinishedCall(who, method, outcome, exception, request, reply, sums, call.statements)
             )
         slow = seconds >= self._slow
         level = logging.ERROR if outcome == FAILED else logging.WARNING if slow else logging.INFO
@@ -93,9 +91,9 @@ class CallRecords:
         if error is not None:
             fields["error"] = one_line(text_of(error))
         if slow:
-            fields["sql"] = _shape(peer.slowest)
-            if peer.blocked_by:
-                fields["blocked_by"] = peer.blocked_by
+            fields["sql"] = _shape(call.slowest)
+            if call.blocked_by:
+                fields["blocked_by"] = call.blocked_by
             if self._metrics:
                 self._metrics.add_slow_call(fields | {"at": time.time()})
         log.handle(LineRecord(log, level, CallLine(fields), error if outcome == FAILED else None))
@@ -107,22 +105,22 @@ class CallRecords:
         """
         now = time.perf_counter()
         waiting = {
-            peer.backend: (number, peer)
+            peer.call.backend: (number, peer)
             for number, (peer, _, _, started) in list(self._now.items())
-            if peer.backend and now - started > _EXPLAINED_AFTER
+            if peer.call.backend and now - started > _EXPLAINED_AFTER
         }
         if not waiting:
             return
         for pid, sessions in read(list(waiting)).items():
             number, peer = waiting[pid]
-            if peer.request == number:  # the connection may have begun another call
-                peer.blocked_by = [self._blocker(session) for session in sessions]
+            if peer.call.request == number:  # the connection may have begun another call
+                peer.call.blocked_by = [self._blocker(session) for session in sessions]
 
     def _blocker(self, session: Mapping[str, Any]) -> dict[str, Any]:
         """Returns a blocking session for the log: without its statement, which contains values."""
         known = {name: value for name, value in session.items() if name != "sql"}
         for number, (peer, *_) in list(self._now.items()):
-            if peer.backend == session["pid"]:
+            if peer.call.backend == session["pid"]:
                 known["request"] = self._request(number)
         return known
 
@@ -134,7 +132,7 @@ class CallRecords:
             self._metrics.set_calls_in_flight(
                 [
                     self._fields(number, peer, method, label, now - started)
-                    | {"sql": _shape(peer.statement), "backend": peer.backend or None}
+                    | {"sql": _shape(peer.call.statement), "backend": peer.call.backend or None}
                     for number, (peer, method, label, started) in reversed(list(self._now.items()))
                     if now - started > _LISTED_AFTER  # the oldest last: the board drops the first if there are too many
                 ]
@@ -153,8 +151,8 @@ class CallRecords:
             "method": method,
             "object": one_line(label()) or None,
             "milliseconds": round(seconds * 1000, 1),
-            "database": round(peer.database_seconds * 1000, 1),
-            "waiting": round(peer.waiting_seconds * 1000, 1),
+            "database": round(peer.call.database_seconds * 1000, 1),
+            "waiting": round(peer.call.waiting_seconds * 1000, 1),
         }
 
 

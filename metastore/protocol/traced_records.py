@@ -39,15 +39,15 @@ class TracedRecords(CallRecords):
             "rpc.method": method,
             "network.peer.address": peer.peer,
             "enduser.id": one_line(peer.user) if peer.user else None,
-            "db.query.summary": one_line(" ".join(peer.statement.split()), _SHAPE) or None,
+            "db.query.summary": one_line(" ".join(peer.call.statement.split()), _SHAPE) or None,
             "metastore.client": peer.client,
             "metastore.object": one_line(label()) or None,
             "metastore.outcome": OUTCOMES[outcome],
             "metastore.rows": rows_of(getattr(answer, "success", None)),
             "metastore.request_bytes": request,
             "metastore.reply_bytes": reply,
-            "metastore.database_seconds": peer.database_seconds,
-            "metastore.waiting_seconds": peer.waiting_seconds,
+            "metastore.database_seconds": peer.call.database_seconds,
+            "metastore.waiting_seconds": peer.call.waiting_seconds,
         }
         message = None if error is None else one_line(text_of(error))
         self._spans.add(f"metastore/{method}", time.perf_counter() - started, attributes, message)

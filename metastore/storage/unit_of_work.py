@@ -290,8 +290,8 @@ class Store:
             work = UnitOfWork(connection, self._caches, uncommitted=True)
             try:
                 self._begin(work)
-                if audited and (current := caller.get()) and current.note and not current.note.is_written:
-                    work.note = current.note
+                if audited and (current := caller.get()) and (note := current.call.note) and not note.is_written:
+                    work.note = note
                 basis = authorization_basis.get() if audited else None
                 claims = basis.claims if basis else []
                 work.locations.serialise(claims)

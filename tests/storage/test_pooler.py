@@ -132,11 +132,11 @@ def test_sessions_have_the_settings_of_a_direct_connection(mode: str, direct: st
 def test_the_blocking_session_of_a_call_is_found(mode: str, direct: str, request: Any) -> None:
     url = request.getfixturevalue(mode)
     settings = Settings(database_url=url, database_pooler=mode, pool_size=4)
-    store, call = Store(make_engine(settings, url), settings), Caller("test")
+    store, client = Store(make_engine(settings, url), settings), Caller("test")
     query = text("SELECT 1 FROM notification_sequence FOR UPDATE")
 
     def wait_for_the_row() -> None:
-        caller.set(call)
+        caller.set(client)
         with store.transaction() as work:
             work.connection.execute(query)
 
@@ -149,12 +149,12 @@ def test_the_blocking_session_of_a_call_is_found(mode: str, direct: str, request
             found: dict[int, list[Any]] = {}
             while not found and not done.done():
                 with store.read() as work:
-                    found = work.blocking.sessions([call.backend])
+                    found = work.blocking.sessions([client.call.backend])
             connection.rollback()
             done.result()
         ((session,),) = found.values()
         assert (session["pid"], session["application"]) == (pid, "somebody")
-        assert call.backend == 0
+        assert client.call.backend == 0
     finally:
         store.close()
         blocker.dispose()

@@ -43,7 +43,7 @@ def test_a_slow_call_names_the_sessions_that_blocked_it(caplog: pytest.LogCaptur
     blocked, blocking = Caller("10.0.0.1:1"), Caller("10.0.0.2:2")
     first = records.begin(blocked, "alter_table", 1, lambda: "a.b", old)
     second = records.begin(blocking, "drop_table", 1, lambda: "a.b", time.perf_counter())
-    blocked.backend, blocking.backend = 11, 22
+    blocked.call.backend, blocking.call.backend = 11, 22
 
     def read(pids: Sequence[int]) -> Mapping[int, Sequence[Mapping[str, Any]]]:
         assert list(pids) == [11], "a call that has just begun is not looked up"

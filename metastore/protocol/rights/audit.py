@@ -39,15 +39,16 @@ def audited(log: AuditLog, method: Method, function: Callable[[Arguments], Any])
 
     def answered(arguments: Arguments) -> Any:
         current = caller.get() or Caller("")
-        current.note = _note(current, method, arguments) if is_change else None
+        call = current.call
+        call.note = _note(current, method, arguments) if is_change else None
         try:
             answer = function(arguments)
-            if current.note and not current.note.is_written:
-                log.write(current.note)
+            if call.note and not call.note.is_written:
+                log.write(call.note)
         except MetastoreError as error:
             is_missing = isinstance(error, NotFoundError)
             if error.is_denial or is_missing:
-                note = current.note or _note(current, method, arguments)
+                note = call.note or _note(current, method, arguments)
                 note.outcome, note.detail = "refused", {"error": str(error)}
                 if is_missing:  # a call about a hidden object must take as long as one about a missing object
                     log.write_later(note, discard=not error.is_denial)
@@ -55,7 +56,7 @@ def audited(log: AuditLog, method: Method, function: Callable[[Arguments], Any])
                     log.write(note)
             raise
         finally:
-            current.note = None
+            call.note = None
         return answer
 
     return answered
@@ -63,7 +64,7 @@ def audited(log: AuditLog, method: Method, function: Callable[[Arguments], Any])
 
 def _note(current: Caller, method: Method, arguments: Arguments) -> AuditNote:
     return AuditNote(
-        request=f"{os.getpid()}-{current.request}",
+        request=f"{os.getpid()}-{current.call.request}",
         user=current.user,
         real_user=current.real_user,
         address=current.peer,

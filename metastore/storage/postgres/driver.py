@@ -37,7 +37,7 @@ def _begin(_connection: Connection | None, cursor: Any, statement: str, *_: Any)
     """Records the text and the start of a statement, for the call's log line and for `Watch`."""
     current = caller.get()
     if current is not None:
-        current.statement, current.backend = statement, cursor.connection.session_process()
+        current.call.statement, current.call.backend = statement, cursor.connection.session_process()
     cursor.connection.statement_started = monotonic()
 
 
@@ -46,11 +46,11 @@ def _end(_connection: Connection | None, cursor: Any, *_: Any) -> None:
     link = cursor.connection
     current = caller.get()
     if current is not None:
-        seconds = monotonic() - link.statement_started
-        current.statements.append(seconds)
-        if seconds > current.slowest_seconds:
-            current.slowest, current.slowest_seconds = current.statement, seconds
-        current.backend = 0
+        call, seconds = current.call, monotonic() - link.statement_started
+        call.statements.append(seconds)
+        if seconds > call.slowest_seconds:
+            call.slowest, call.slowest_seconds = call.statement, seconds
+        call.backend = 0
     link.statement_started = 0.0
     if len(cursor.query or b"") > LARGE:
         link.has_large_buffers = True

@@ -98,8 +98,8 @@ class ConnectionPool:
                 self._places.give_back(share)
                 current = caller.get()
                 if current is not None:
-                    current.waiting_seconds += taken - started
-                    current.database_seconds += time.perf_counter() - taken
+                    current.call.waiting_seconds += taken - started
+                    current.call.database_seconds += time.perf_counter() - taken
         finally:
             if writes:
                 self._writer_places.give_back(writer_share)

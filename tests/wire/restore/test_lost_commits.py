@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import NullPool, create_engine, text
 from sqlalchemy.engine import make_url
 
-from metastore.context import AuditNote, Caller, caller
+from metastore.context import AuditNote, Caller, CurrentCall, caller
 from metastore.domain.events import Event
 from metastore.errors import ConnectionLostError, InvalidOperationError
 from metastore.services.files.lineage import LineageGuard
@@ -98,7 +98,7 @@ def test_the_audit_line_of_a_call_that_notices_the_loss_is_written_once(catalog:
     store = catalog.application._store
     store._history.committed(2**60)
     note = AuditNote("1", "me", None, "", "create_table", [])
-    token = caller.set(Caller("test", note=note))
+    token = caller.set(Caller("test", call=CurrentCall(note=note)))
     try:
         with suppress(KeyError), store.transaction():
             assert not note.is_written
