@@ -6,7 +6,7 @@ import time
 from datetime import timedelta
 
 from metastore.services.authorization.authorization import Authorization
-from metastore.services.cascade.dropping import Retention
+from metastore.services.cascade.retention import Retention
 from metastore.services.cleaning import CleaningService
 from metastore.services.databases import DatabaseService
 from metastore.services.files.journal import Journal

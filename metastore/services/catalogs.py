@@ -6,12 +6,13 @@ from metastore.domain import events
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_name, fold
 from metastore.encoding.json import encode_json
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
-from metastore.services.cascade.dropping import ChangingService
+from metastore.services.files.change_loop import Attempt
 from metastore.services.files.operations import UNDONE
 from metastore.services.files.planning import plan_removal
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text
 from metastore.services.rules.lookup import get_catalog, taken
+from metastore.services.service import ChangingService
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database
@@ -31,15 +32,17 @@ class CatalogService(ChangingService):
         database = Database(
             DEFAULT_DATABASE, f"Default database for catalog {catalog.name}", paths.normalise(catalog.locationUri)
         )
+
+        def insert(work: UnitOfWork, _: Attempt) -> None:
+            work.catalogs.insert(catalog)
+            default = complete_database(
+                database, catalog.name, catalog.locationUri, catalog.createTime, self._warehouse.roots
+            )
+            work.databases.insert(catalog.name, default)
+            work.record(events.create_catalog(catalog.name), events.create_database(database_text(default)))
+
         with taken(AlreadyExistsError(f"Catalog {catalog.name} already exists")):
-            for attempt in self._attempts():
-                with attempt, self._journal.transaction_with_directories([catalog.locationUri]) as work:
-                    work.catalogs.insert(catalog)
-                    default = complete_database(
-                        database, catalog.name, catalog.locationUri, catalog.createTime, self._warehouse.roots
-                    )
-                    work.databases.insert(catalog.name, default)
-                    work.record(events.create_catalog(catalog.name), events.create_database(database_text(default)))
+            self._loop.change(insert, directories=[catalog.locationUri])
 
     def alter(self, name: str, new: Catalog) -> None:
         """Replaces the description, location and parameters that `new` sets. Existing databases do not move.
@@ -47,17 +50,19 @@ class CatalogService(ChangingService):
         Raises NotFoundError, InvalidOperationError (a catalog cannot be renamed), InvalidObjectError.
         """
         locations = [self._located(new.locationUri)] if new.locationUri else []
-        for attempt in self._attempts():
-            with attempt, self._journal.transaction_with_directories(locations) as work:
-                catalog = get_catalog(work, name, lock=True)
-                before = encode_json(catalog)
-                if new.name and fold(new.name) != name:
-                    raise InvalidOperationError(f"Catalog {name} cannot be renamed to {new.name}")
-                catalog.description = catalog.description if new.description is None else new.description
-                catalog.parameters = catalog.parameters if new.parameters is None else new.parameters
-                catalog.locationUri = next(iter(locations), catalog.locationUri)
-                work.catalogs.update(catalog)
-                work.record(events.alter_catalog(name, before, encode_json(catalog)))
+
+        def replace(work: UnitOfWork, _: Attempt) -> None:
+            catalog = get_catalog(work, name, lock=True)
+            before = encode_json(catalog)
+            if new.name and fold(new.name) != name:
+                raise InvalidOperationError(f"Catalog {name} cannot be renamed to {new.name}")
+            catalog.description = catalog.description if new.description is None else new.description
+            catalog.parameters = catalog.parameters if new.parameters is None else new.parameters
+            catalog.locationUri = next(iter(locations), catalog.locationUri)
+            work.catalogs.update(catalog)
+            work.record(events.alter_catalog(name, before, encode_json(catalog)))
+
+        self._loop.change(replace, directories=locations)
 
     def get(self, name: str) -> Catalog:
         """Reads a catalog. Raises NotFoundError."""

@@ -9,12 +9,12 @@ from datetime import timedelta
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError, InvalidOperationError
 from metastore.services.authorization.authorization import Authorization, alterable_ids
-from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import cleaned
 from metastore.services.files.dead_writes import DeadWriteCleaning
 from metastore.services.files.journal import Journal
 from metastore.services.files.retired import RetiredCleaning
 from metastore.services.files.unregistered import UnregisteredCleaning
+from metastore.services.service import FileService
 from thrift_idl.gen.metastore.ttypes import CleanedLocation, CleanResult
 
 log = logging.getLogger("metastore.cleaning")

@@ -17,12 +17,14 @@ from metastore.errors import (
     RewordedError,
 )
 from metastore.services.cascade.dependencies import rewrite
-from metastore.services.cascade.dropping import ChangingService, drop_rows
+from metastore.services.cascade.dropping import drop_rows
+from metastore.services.files.change_loop import Attempt
 from metastore.services.files.planning import plan_removal
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database, is_client_default
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import get_catalog, get_database, missing_database, required, taken
 from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of, locations_of_table, spared
+from metastore.services.service import ChangingService
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.databases import StoredDatabase
 from metastore.storage.repositories.drops import DATABASE
@@ -66,11 +68,13 @@ class DatabaseService(ChangingService):
             if work.databases.find(DatabaseName(catalog, database.name)):  # as in Hive, before locations are checked
                 raise existing
             database = self._completed(work, catalog, database)
+
+        def insert(work: UnitOfWork, _: Attempt) -> None:
+            work.databases.insert(catalog, database)
+            work.record(events.create_database(database_text(database)))
+
         with taken(existing):
-            for attempt in self._attempts():
-                with attempt, self._journal.transaction_with_directories([database.locationUri]) as work:
-                    work.databases.insert(catalog, database)
-                    work.record(events.create_database(database_text(database)))
+            self._loop.change(insert, directories=[database.locationUri])
 
     def get(self, name: DatabaseName) -> EncodedStruct[Database]:
         """Reads a database. Raises NotFoundError."""
@@ -96,21 +100,22 @@ class DatabaseService(ChangingService):
             locations = [paths.normalise(new.locationUri)] if new.locationUri else []
         except InvalidInputError as error:
             raise InvalidObjectError(str(error)) from None
-        for attempt in self._attempts():
-            with attempt, self._journal.transaction_with_directories(locations) as work:
-                stored = get_database(work, name, lock=True)
-                old = stored.encoded.decode()
-                new.name, new.createTime = name.name, old.createTime
-                new.locationUri = new.locationUri or old.locationUri
-                new.description = new.description or old.description
-                if new.ownerName in (None, old.ownerName):
-                    new.ownerType = new.ownerType or old.ownerType
-                restore_secrets(new.parameters, old.parameters)
-                completed = self._completed(work, name.catalog, new)
-                work.databases.update(stored.id, completed)
-                if (completed.ownerName, completed.ownerType) != (old.ownerName, old.ownerType):
-                    work.change_privileges()
-                work.record(events.alter_database(database_text(old), database_text(completed)))
+        self._loop.change(lambda work, _: self._replace(work, name, new), directories=locations)
+
+    def _replace(self, work: UnitOfWork, name: DatabaseName, new: Database) -> None:
+        stored = get_database(work, name, lock=True)
+        old = stored.encoded.decode()
+        new.name, new.createTime = name.name, old.createTime
+        new.locationUri = new.locationUri or old.locationUri
+        new.description = new.description or old.description
+        if new.ownerName in (None, old.ownerName):
+            new.ownerType = new.ownerType or old.ownerType
+        restore_secrets(new.parameters, old.parameters)
+        completed = self._completed(work, name.catalog, new)
+        work.databases.update(stored.id, completed)
+        if (completed.ownerName, completed.ownerType) != (old.ownerName, old.ownerType):
+            work.change_privileges()
+        work.record(events.alter_database(database_text(old), database_text(completed)))
 
     def drop(self, name: DatabaseName, *, delete_data: bool, cascade: bool, if_exists: bool = False) -> None:
         """Drops a database. `cascade`: with its tables and functions.
@@ -122,14 +127,16 @@ class DatabaseService(ChangingService):
             raise RewordedError(
                 f"Can not drop {name} database in catalog {name.catalog}", f"Can not drop {name} database"
             )
-        for attempt in self._attempts():
-            with attempt, self._store.transaction() as work:  # 2. plan and commit (see `files.change_loop`)
-                stored = work.databases.find(name, lock=True)
-                if stored is None and if_exists:
-                    return
-                stored = required(stored, missing_database(name))
-                operations = self._drop(work, name, stored, delete_data=delete_data, cascade=cascade)
-        self._journal.carry_out(operations)  # 3. carry out, after the commit
+
+        def plan(work: UnitOfWork, _: Attempt) -> list[int]:
+            stored = work.databases.find(name, lock=True)
+            if stored is None and if_exists:
+                return []
+            stored = required(stored, missing_database(name))
+            return self._drop(work, name, stored, delete_data=delete_data, cascade=cascade)
+
+        operations = self._loop.change(plan)
+        self._journal.carry_out(operations)  # after the commit (see `files.change_loop`)
 
     def _drop(
         self, work: UnitOfWork, name: DatabaseName, stored: StoredDatabase, *, delete_data: bool, cascade: bool

@@ -10,7 +10,6 @@ from metastore.domain.names import TableName
 from metastore.domain.skew_directories import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
 from metastore.services.authorization.authorization import Authorization, alterable_ids
-from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import OWN_DIRECTORIES, with_subdirectories
 from metastore.services.files.journal import Journal
 from metastore.services.files.ownership import borrowed, without_borrowed
@@ -20,6 +19,7 @@ from metastore.services.rules.existing_files import has_directories
 from metastore.services.rules.locations import locations_of
 from metastore.services.rules.lookup import database_names
 from metastore.services.rules.tables import is_view
+from metastore.services.service import FileService
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.partitions import identified
 from metastore.storage.unit_of_work import UnitOfWork

@@ -12,12 +12,13 @@ from metastore.domain.names import TableName, fold_column
 from metastore.encoding.redaction import redact
 from metastore.errors import InvalidInputError
 from metastore.services.cascade.dependencies import check_writable, columns_of
-from metastore.services.files.change_loop import FileService
+from metastore.services.files.change_loop import Attempt
 from metastore.services.files.moves import Move, relocate
 from metastore.services.files.planning import plan_moves
 from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.lookup import lock_tables, required, taken
 from metastore.services.rules.table_data import check_unprotected
+from metastore.services.service import FileService
 from metastore.storage.postgres.sql import Condition
 from metastore.storage.queries.filters import values_condition
 from metastore.storage.references import StoredPartition, StoredTable
@@ -47,13 +48,15 @@ class PartitionExchangeService(FileService):
             raise InvalidInputError("You cannot move a partition across catalogs")
         self._check_directories(source, values)  # 1. look (see `files.change_loop`)
         text = f"One of the partitions {dict(values)} already exists in the table {target.name}"
+
+        def plan(work: UnitOfWork, attempt: Attempt) -> tuple[list[Partition], list[int]]:
+            old, new = _tables(work, source, target)
+            before = _matches(work, old, values)
+            after, moves = _exchange(work, old, new, before)
+            return after, plan_moves(work, attempt, moves, new.ref.id, old.encoded.decode().sd.location)
+
         with taken(InvalidInputError(text)):
-            for attempt in self._attempts():
-                with attempt, self._store.transaction() as work:  # 2. plan and commit
-                    old, new = _tables(work, source, target)
-                    before = _matches(work, old, values)
-                    after, moves = _exchange(work, old, new, before)
-                    operations = plan_moves(work, attempt, moves, new.ref.id, old.encoded.decode().sd.location)
+            after, operations = self._loop.change(plan)  # 2. plan and commit
         self._journal.carry_out(operations)  # 3. carry out, after the commit
         return after
 

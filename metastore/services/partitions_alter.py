@@ -17,7 +17,6 @@ from metastore.errors import InvalidOperationError
 from metastore.services.cascade.buckets import keep_partition_buckets
 from metastore.services.cascade.columns import forget_columns_of_partitions
 from metastore.services.cascade.dependencies import follow_renamed
-from metastore.services.cascade.dropping import ChangingService
 from metastore.services.cascade.freshness import keep_fresh, leaves_data
 from metastore.services.cascade.skew import keep_partition_skew
 from metastore.services.files.change_loop import Attempt
@@ -38,6 +37,7 @@ from metastore.services.rules.partitions import (
     check_version,
 )
 from metastore.services.rules.tables import BASIC, DDL_TIME, MANAGED, fill_statistics, has_statistics, is_view
+from metastore.services.service import ChangingService
 from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
@@ -94,28 +94,28 @@ class PartitionAlterService(ChangingService):
         counted: dict[str, DirectoryStatistics | None] = {}  # by location; None if the directory does not exist
         if counting:  # count most of them before the first transaction
             self._count(_locations([one for one in new if not has_statistics(one.parameters or {})]), counted)
-        for attempt in self._attempts():
-            # 1. Look: no transaction is open (see `files.change_loop`).
-            self._count(attempt.directories, counted)
-            with attempt, self._store.transaction() as work:  # 2. plan and commit; nothing to carry out
-                stored = get_table(work, table, lock="share")
-                rules = PartitionRules(stored.encoded.decode())
-                pairs = _lock_existing(work, stored, rules, new, context)
-                old_texts = befores([old for old, _ in pairs])
-                changes = self._successors(work, stored, rules, pairs)
-                _check_rights(table, rules.table, changes)
-                relocated = self._admit_locations(work, stored, rules.table, changes, context)
-                # Decided before statistics are filled in, which must not count as a change by the client.
-                keeps_data = leaves_data([(change.old.partition, change.new.partition) for change in changes], context)
-                if counting and not is_view(rules.table):
-                    _fill_statistics(attempt, changes, counted, context)
-                forget_columns_of_partitions(work, stored.ref, rules.table, changes)
-                if keeps_data:
-                    keep_fresh(work, stored.ref, [change.old.id for change in changes])
-                work.partitions_write.update(stored.ref, [change.new for change in changes])
-                work.record(*alter_partitions(table_text(rules.table), old_texts, [change.new for change in changes]))
-                if relocated:
-                    check_unblocked(work, relocated)
+
+        def replace(work: UnitOfWork, attempt: Attempt) -> None:
+            stored = get_table(work, table, lock="share")
+            rules = PartitionRules(stored.encoded.decode())
+            pairs = _lock_existing(work, stored, rules, new, context)
+            old_texts = befores([old for old, _ in pairs])
+            changes = self._successors(work, stored, rules, pairs)
+            _check_rights(table, rules.table, changes)
+            relocated = self._admit_locations(work, stored, rules.table, changes, context)
+            # Decided before statistics are filled in, which must not count as a change by the client.
+            keeps_data = leaves_data([(change.old.partition, change.new.partition) for change in changes], context)
+            if counting and not is_view(rules.table):
+                _fill_statistics(attempt, changes, counted, context)
+            forget_columns_of_partitions(work, stored.ref, rules.table, changes)
+            if keeps_data:
+                keep_fresh(work, stored.ref, [change.old.id for change in changes])
+            work.partitions_write.update(stored.ref, [change.new for change in changes])
+            work.record(*alter_partitions(table_text(rules.table), old_texts, [change.new for change in changes]))
+            if relocated:
+                check_unblocked(work, relocated)
+
+        self._loop.change(replace, look=lambda required: self._count(required, counted))  # nothing to carry out
 
     def _count(self, locations: Sequence[str], counted: dict[str, DirectoryStatistics | None]) -> None:
         if locations:
@@ -169,33 +169,35 @@ class PartitionAlterService(ChangingService):
         if not values:
             self.alter(table, [new], {})
             return
+
+        def plan(work: UnitOfWork, attempt: Attempt) -> list[int]:
+            stored = get_table(work, table, lock="share")
+            rules = PartitionRules(stored.encoded.decode())
+            rules.check_owner(new)
+            name = rules.name(values)
+            partitions = work.partitions.select_stored(stored.ref, named([name]), lock=True)
+            old = required(next(iter(partitions), None), _missing(name))
+            old_texts = befores([old])
+            kept = locations_of(old.partition.sd)
+            changed = self._successor(rules, old, new, rules.name(new.values))
+            if rules.table.tableType == MANAGED and _needs_count(old.partition, changed.partition):
+                # Hive counts files that it has yet to move: none.
+                changed.partition.parameters = restated(changed.partition.parameters, {})
+            move = self._move(work, stored, rules.table, old, changed)
+            admit_descriptors(self._warehouse.roots, rules.table, [changed.partition.sd], kept)
+            forget_columns_of_partitions(work, stored.ref, rules.table, [(old, changed)])
+            work.partitions_write.update(stored.ref, [changed])
+            work.partitions_write.announce()
+            work.record(*alter_partitions(table_text(rules.table), old_texts, [changed]))
+            follow_renamed(work, stored, rules.table, changed)
+            moves = [move] if move else self._moves_of_replaced(work, stored, old, changed)
+            for one in moves:
+                move_registered_directory(work, stored.ref.id, one.source, one.target)
+            return plan_moves(work, attempt, moves, stored.ref.id, rules.table.sd.location)
+
         with taken(InvalidOperationError(f"Partition already exists: {table}{list(new.values or ())}")):
-            for attempt in self._attempts():
-                with attempt, self._store.transaction() as work:  # 2. plan and commit
-                    stored = get_table(work, table, lock="share")
-                    rules = PartitionRules(stored.encoded.decode())
-                    rules.check_owner(new)
-                    name = rules.name(values)
-                    partitions = work.partitions.select_stored(stored.ref, named([name]), lock=True)
-                    old = required(next(iter(partitions), None), _missing(name))
-                    old_texts = befores([old])
-                    kept = locations_of(old.partition.sd)
-                    changed = self._successor(rules, old, new, rules.name(new.values))
-                    if rules.table.tableType == MANAGED and _needs_count(old.partition, changed.partition):
-                        # Hive counts files that it has yet to move: none.
-                        changed.partition.parameters = restated(changed.partition.parameters, {})
-                    move = self._move(work, stored, rules.table, old, changed)
-                    admit_descriptors(self._warehouse.roots, rules.table, [changed.partition.sd], kept)
-                    forget_columns_of_partitions(work, stored.ref, rules.table, [(old, changed)])
-                    work.partitions_write.update(stored.ref, [changed])
-                    work.partitions_write.announce()
-                    work.record(*alter_partitions(table_text(rules.table), old_texts, [changed]))
-                    follow_renamed(work, stored, rules.table, changed)
-                    moves = [move] if move else self._moves_of_replaced(work, stored, old, changed)
-                    for one in moves:
-                        move_registered_directory(work, stored.ref.id, one.source, one.target)
-                    operations = plan_moves(work, attempt, moves, stored.ref.id, rules.table.sd.location)
-        self._journal.carry_out(operations)  # 3. carry out, after the commit
+            operations = self._loop.change(plan)
+        self._journal.carry_out(operations)  # after the commit (see `files.change_loop`)
 
     def _move(
         self, work: UnitOfWork, stored: StoredTable, table: Table, old: StoredPartition, new: NamedPartition

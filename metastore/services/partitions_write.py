@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from metastore.domain import table_events
 from metastore.domain.column_statistics import NOT_UPDATED
@@ -12,8 +12,7 @@ from metastore.domain.partition_names import checked_name, values_of
 from metastore.encoding.binary import EncodedList
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.cascade.dependencies import follow_added, is_dependent, rewrite
-from metastore.services.cascade.dropping import ChangingService
-from metastore.services.files.change_loop import LookNeededError
+from metastore.services.files.change_loop import Attempt, LookNeededError
 from metastore.services.files.open_writes import root_of
 from metastore.services.files.own_locations import check_defaults, require_partitions_apart
 from metastore.services.files.planning import plan_removal
@@ -21,16 +20,34 @@ from metastore.services.files.retirement import replaced_at_defaults
 from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.existing_files import count_files, find_skewed_directories
 from metastore.services.rules.locations import admit_descriptors, is_managed
-from metastore.services.rules.lookup import get_table, get_table_ref, missing_table, required
+from metastore.services.rules.lookup import get_table, get_table_ref, missing_table, required, taken
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor
 from metastore.services.rules.table_data import check_unprotected, locations_of_partition, owns_data, without_owned
 from metastore.services.rules.tables import is_view
+from metastore.services.service import ChangingService
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import PARTITIONS
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import DeletedPartitions, NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
-from thrift_idl.gen.hive_metastore.ttypes import Partition
+from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
+
+
+class _Sent(NamedTuple):
+    """New partitions, each with the descriptor and the parameters that the client sent.
+
+    `unplaced`: the identities of those without a location. `context`: the client's properties.
+    """
+
+    partitions: list[tuple[Partition, StorageDescriptor | None, dict[str, str] | None]]
+    unplaced: set[int]
+    context: Mapping[str, str]
+
+    def again(self) -> list[Partition]:
+        """Returns the partitions as the client sent them: a repeated attempt begins with them."""
+        for partition, sd, parameters in self.partitions:
+            partition.sd, partition.parameters = sd, parameters
+        return [partition for partition, _, _ in self.partitions]
 
 
 class PartitionWriteService(ChangingService):
@@ -52,36 +69,32 @@ class PartitionWriteService(ChangingService):
             InvalidInputError: values are wrong, or the list contains a partition twice.
             InvalidOperationError: the default location of a partition belongs to another object or partition.
         """
-        unplaced = {id(partition) for partition in new if partition.sd is None or not partition.sd.location}
-        sent = [(partition, partition.sd, partition.parameters) for partition in new]
         # As in Hive 2.3, who made the statistics of a new partition does not matter: they do not cover existing files.
         quiet = {key: value for key, value in (context or {}).items() if key == NOT_UPDATED}
-        adding: list[NamedPartition] = []
-        try:
-            for attempt in self._attempts():
-                # A repeated attempt begins with the partitions that the client sent.
-                for partition, sd, parameters in sent:
-                    partition.sd, partition.parameters = sd, parameters
-                with self._store.read() as work:
-                    seen = _get_table(work, table)
-                    adding = self._prepare(work, seen, new, if_not_exists=if_not_exists)
-                added = [one.partition for one in adding]
-                locations = [partition.sd.location for partition in added if partition.sd.location]
-                with attempt, self._journal.new_directories(locations) as directories:
-                    # 1. Look: no transaction is open (see `files.change_loop`).
-                    existing = directories.existed_before(added)
-                    count_files(existing, self._warehouse, quiet)
-                    find_skewed_directories(existing, self._warehouse)
-                    with self._store.transaction() as work:  # 2. plan and commit; nothing to carry out
-                        stored = _get_table(work, table, lock="share")
-                        if stored.ref != seen.ref or (if_not_exists and _existing(work, stored, adding)):
-                            raise LookNeededError  # another call has changed the table or its partitions since the read
-                        at_defaults = (one.partition.sd.location for one in adding if id(one.partition) in unplaced)
-                        check_defaults(work, stored, at_defaults)
-                        self._insert(work, stored, adding)
-                        directories.confirm(work)
-        except AlreadyExistsError:
-            raise AlreadyExistsError(f"Partition already exists: {_names(adding)} of {table}") from None
+        unplaced = {id(partition) for partition in new if partition.sd is None or not partition.sd.location}
+        sent = _Sent([(partition, partition.sd, partition.parameters) for partition in new], unplaced, quiet)
+        return self._loop.run(lambda _: self._add(table, sent, if_not_exists=if_not_exists))
+
+    def _add(self, table: TableName, sent: _Sent, *, if_not_exists: bool) -> list[Partition]:
+        """Adds partitions in an attempt of the change loop."""
+        new = sent.again()
+        with self._store.read() as work:
+            seen = _get_table(work, table)
+            adding = self._prepare(work, seen, new, if_not_exists=if_not_exists)
+        added = [one.partition for one in adding]
+        locations = [partition.sd.location for partition in added if partition.sd.location]
+        duplicate = AlreadyExistsError(f"Partition already exists: {_names(adding)} of {table}")
+        with taken(duplicate), self._journal.new_directories(locations) as directories:
+            existing = directories.existed_before(added)  # 1. look
+            count_files(existing, self._warehouse, sent.context)
+            find_skewed_directories(existing, self._warehouse)
+            with self._store.transaction() as work:  # 2. plan and commit; nothing to carry out
+                stored = _get_table(work, table, lock="share")
+                if stored.ref != seen.ref or (if_not_exists and _existing(work, stored, adding)):
+                    raise LookNeededError  # another call has changed the table or its partitions since the read
+                check_defaults(work, stored, (one.sd.location for one in added if id(one) in sent.unplaced))
+                self._insert(work, stored, adding)
+                directories.confirm(work)
         return added
 
     def _insert(self, work: UnitOfWork, stored: StoredTable, adding: Sequence[NamedPartition]) -> None:
@@ -148,26 +161,29 @@ class PartitionWriteService(ChangingService):
 
         `purge`: the drop cannot be undone. Raises NotFoundError if a partition does not exist, unless `if_exists`.
         """
-        for attempt in self._attempts():
-            with attempt, self._store.transaction() as work:  # 2. plan and commit
-                stored = get_table(work, table, lock="share")
-                struct = stored.encoded.decode()
-                drop_id = self._retention.begin(work, PARTITIONS, table, stored, purge=purge, partitions=len(names))
-                dropped = work.partitions_write.delete(stored.ref, names, drop_id)
-                missing = set(names) - set(dropped.names)
-                if missing and not if_exists:
-                    text = "Partition doesn't exist" if len(names) == 1 else "Some partitions to drop are missing"
-                    raise NotFoundError(f"{text}. {sorted(missing)}")
-                if drop_id is not None and not dropped.names:
-                    work.drops.finish(drop_id)  # nothing to undo
-                check_unprotected(struct)
-                removes_files = delete_data and owns_data(struct)
-                operations = self._plan_removal(work, stored, dropped, drop_id) if removes_files else []
-                work.record(*table_events.drop_partitions(table_text(struct), dropped.values))
-                if is_dependent(struct):
-                    rewrite(work, [stored.ref.id])
-        self._journal.carry_out(operations)  # 3. carry out, after the commit
-        return dropped.encoded
+
+        def plan(work: UnitOfWork, _: Attempt) -> tuple[EncodedList[Partition], list[int]]:
+            stored = get_table(work, table, lock="share")
+            struct = stored.encoded.decode()
+            drop_id = self._retention.begin(work, PARTITIONS, table, stored, purge=purge, partitions=len(names))
+            dropped = work.partitions_write.delete(stored.ref, names, drop_id)
+            missing = set(names) - set(dropped.names)
+            if missing and not if_exists:
+                text = "Partition doesn't exist" if len(names) == 1 else "Some partitions to drop are missing"
+                raise NotFoundError(f"{text}. {sorted(missing)}")
+            if drop_id is not None and not dropped.names:
+                work.drops.finish(drop_id)  # nothing to undo
+            check_unprotected(struct)
+            removes_files = delete_data and owns_data(struct)
+            operations = self._plan_removal(work, stored, dropped, drop_id) if removes_files else []
+            work.record(*table_events.drop_partitions(table_text(struct), dropped.values))
+            if is_dependent(struct):
+                rewrite(work, [stored.ref.id])
+            return dropped.encoded, operations
+
+        dropped, operations = self._loop.change(plan)
+        self._journal.carry_out(operations)  # after the commit (see `files.change_loop`)
+        return dropped
 
     def _plan_removal(
         self, work: UnitOfWork, stored: StoredTable, dropped: DeletedPartitions, drop_id: int | None

@@ -18,7 +18,7 @@ from metastore.domain.privileges import Right
 from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputError
 from metastore.services.authorization.statistics import is_statistic
 from metastore.services.cascade.dependencies import check_writable
-from metastore.services.cascade.dropping import ChangingService
+from metastore.services.files.change_loop import Attempt
 from metastore.services.files.open_writes import close_published
 from metastore.services.files.own_locations import require_retirable
 from metastore.services.files.planning import check_unblocked
@@ -29,6 +29,7 @@ from metastore.services.rules.locations import admit_descriptors, locations_of
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor
 from metastore.services.rules.tables import DDL_TIME
+from metastore.services.service import ChangingService
 from metastore.storage.references import TABLE_ITSELF, StoredPartition, StoredTable
 from metastore.storage.repositories.drops import OVERWRITTEN
 from metastore.storage.repositories.partitions import named
@@ -75,11 +76,14 @@ class PublishingService(ChangingService):
         # Statements that write to the same tables lock them in one order, so that they wait instead of deadlocking.
         order = sorted(range(len(publications)), key=lambda number: publications[number].table)
         locations = [text for publication in publications for text in _locations_of(publication.entries)]
-        for attempt in self._attempts():
-            with attempt, self._store.transaction() as work:  # 2. plan and commit (see `files.change_loop`)
-                results = {number: self._publish(work, publications[number]) for number in order}
-                check_unblocked(work, locations)
-        # 3. Nothing to carry out: replaced files are removed by cleaning, after the grace time.
+
+        def publish(work: UnitOfWork, _: Attempt) -> dict[int, PublishResult]:
+            results = {number: self._publish(work, publications[number]) for number in order}
+            check_unblocked(work, locations)
+            return results
+
+        # Nothing to carry out after the commit: cleaning removes replaced files after the grace time.
+        results = self._loop.change(publish)
         return [results[number] for number in range(len(publications))]
 
     def _publish(self, work: UnitOfWork, publication: Publication) -> PublishResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from metastore.domain import table_events
 from metastore.domain.dependencies import drop_order
@@ -14,7 +15,8 @@ from metastore.encoding.structs import shallow_copy
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.cascade.dependencies import check_unmarked
-from metastore.services.cascade.dropping import ChangingService, Retention
+from metastore.services.cascade.retention import Retention
+from metastore.services.files.change_loop import Attempt
 from metastore.services.files.journal import Journal
 from metastore.services.files.own_locations import require_default_free
 from metastore.services.rules.constraints import add_constraints
@@ -27,7 +29,7 @@ from metastore.services.rules.materialized_views import add_sources
 from metastore.services.rules.privileges import add_privileges
 from metastore.services.rules.tables import is_view, prepare, takes_counts
 from metastore.services.rules.transactional import check_new
-from metastore.services.service import Clock
+from metastore.services.service import ChangingService, Clock
 from metastore.storage.mapping.constraints import Constraint
 from metastore.storage.mapping.layout import decoded_with_id, with_id
 from metastore.storage.queries.filters import table_condition
@@ -37,6 +39,16 @@ from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Index, Table
+
+
+class _NewTable(NamedTuple):
+    """A prepared table. `is_placed`: the client sent its location; `holds`: the index whose entries it stores."""
+
+    table: Table
+    is_placed: bool
+    constraints: Sequence[Constraint]
+    holds: Index | None
+    context: Mapping[str, str]
 
 
 class TableService(ChangingService):
@@ -79,25 +91,28 @@ class TableService(ChangingService):
                 check_new_index(work, table, timed(index, table.createTime))
             with _reported_first(duplicate, work, database.table(table.tableName)):
                 _set_location(work, table, self._warehouse.roots)
-        sent, locations = table, [] if is_view(table) else [table.sd.location]
+        new = _NewTable(table, bool(sent_location), constraints, index, context or {})
         with taken(duplicate):
-            for attempt in self._attempts():
-                with attempt, self._journal.new_directories(locations) as directories:
-                    table = shallow_copy(sent)  # a repeated attempt begins with the table that the client sent
-                    table.parameters = dict(table.parameters)
-                    # 1. Look: no transaction is open (see `files.change_loop`).
-                    existing = directories.existed_before([table] if locations else [])
-                    _describe_files(table, existing, self._warehouse, context or {})
-                    with self._store.transaction() as work:  # 2. plan and commit; nothing to carry out
-                        table_id = work.tables.insert(_set_location(work, table, self._warehouse.roots), table)
-                        require_default_free(work, table_id, table, is_placed=bool(sent_location))
-                        work.record(table_events.create_table(table_text(table)))
-                        add_constraints(work, table_id, table, constraints)
-                        add_privileges(work, table_id, table, self._clock())
-                        add_sources(work, table_id, table)
-                        if index is not None:
-                            add_index(work, table_id, index)
-                        directories.confirm(work)
+            self._loop.run(lambda _: self._insert(new))
+
+    def _insert(self, new: _NewTable) -> None:
+        """Stores a new table in an attempt of the change loop."""
+        table = shallow_copy(new.table)  # a repeated attempt begins with the table that the client sent
+        table.parameters = dict(table.parameters)
+        located = [] if is_view(table) else [table]
+        with self._journal.new_directories([one.sd.location for one in located]) as directories:
+            existing = directories.existed_before(located)  # 1. look
+            _describe_files(table, existing, self._warehouse, new.context)
+            with self._store.transaction() as work:  # 2. plan and commit; nothing to carry out
+                table_id = work.tables.insert(_set_location(work, table, self._warehouse.roots), table)
+                require_default_free(work, table_id, table, is_placed=new.is_placed)
+                work.record(table_events.create_table(table_text(table)))
+                add_constraints(work, table_id, table, new.constraints)
+                add_privileges(work, table_id, table, self._clock())
+                add_sources(work, table_id, table)
+                if new.holds is not None:
+                    add_index(work, table_id, new.holds)
+                directories.confirm(work)
 
     def as_created(self, database: DatabaseName, table: Table) -> Table:
         """Returns the table as `create` would store it. Raises InvalidObjectError, InvalidInputError."""
@@ -198,11 +213,13 @@ class TableService(ChangingService):
 
         Raises NotFoundError, InvalidOperationError if a materialized view or dependent table uses it.
         """
-        for attempt in self._attempts():
-            with attempt, self._store.transaction() as work:  # 2. plan and commit (see `files.change_loop`)
-                stored = get_table(work, table, lock="change")
-                operations = self._drop_with_files(work, stored, delete_data=delete_data, cascade=cascade, purge=purge)
-        self._journal.carry_out(operations)  # 3. carry out, after the commit
+
+        def plan(work: UnitOfWork, _: Attempt) -> list[int]:
+            stored = get_table(work, table, lock="change")
+            return self._dropping.drop(work, stored, delete_data=delete_data, cascade=cascade, purge=purge)
+
+        operations = self._loop.change(plan)
+        self._journal.carry_out(operations)  # after the commit (see `files.change_loop`)
 
 
 def _describe_files(table: Table, existing: Sequence[Table], warehouse: Warehouse, context: Mapping[str, str]) -> None:

@@ -18,8 +18,8 @@ from metastore.services.cascade.acid_tables import follow_rename
 from metastore.services.cascade.buckets import check_bucketing_columns, keep_table_order
 from metastore.services.cascade.columns import forget_columns_of_table
 from metastore.services.cascade.dependencies import check_alter, follow_altered, keep_keys
-from metastore.services.cascade.dropping import ChangingService, Retention
 from metastore.services.cascade.freshness import keep_fresh
+from metastore.services.cascade.retention import Retention
 from metastore.services.cascade.skew import keep_table_skew
 from metastore.services.files.change_loop import Attempt
 from metastore.services.files.journal import Journal
@@ -46,7 +46,7 @@ from metastore.services.rules.tables import (
     takes_counts,
 )
 from metastore.services.rules.transactional import check_changed
-from metastore.services.service import Clock
+from metastore.services.service import ChangingService, Clock
 from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
@@ -81,20 +81,21 @@ class TableAlterService(ChangingService):
         counted: dict[str, DirectoryStatistics | None] = {}  # by location; None if the directory does not exist
         if target == name and updates_statistics(context) and new.sd and not new.partitionKeys and not is_view(new):
             self._count(paths.absolute([new.sd.location]), counted)
+
+        def plan(work: UnitOfWork, attempt: Attempt) -> list[int]:
+            stored = _lock(work, name, target if replaces(context) else None)
+            old = stored.encoded.decode()
+            check_version(str(name), stored.ref.version, context)
+            _check_decided(stored)
+            _check_expected(old, new, context)
+            # A repeated attempt begins with the table that the client sent.
+            after = self._successor(database, old, copy.deepcopy(new), context)
+            check_not_replaced(work, stored, {str(name): (old, after)}, context)
+            self._check_change(work, stored, old, after, cascade=cascade)
+            return self._change(work, attempt, stored, old, after, context, counted, cascade=cascade)
+
         with taken(InvalidOperationError(f"alter is not possible: new table {target} already exists")):
-            for attempt in self._attempts():
-                self._count(attempt.directories, counted)
-                with attempt, self._store.transaction() as work:  # 2. plan and commit
-                    stored = _lock(work, name, target if replaces(context) else None)
-                    old = stored.encoded.decode()
-                    check_version(str(name), stored.ref.version, context)
-                    _check_decided(stored)
-                    _check_expected(old, new, context)
-                    # A repeated attempt begins with the table that the client sent.
-                    after = self._successor(database, old, copy.deepcopy(new), context)
-                    check_not_replaced(work, stored, {str(name): (old, after)}, context)
-                    self._check_change(work, stored, old, after, cascade=cascade)
-                    operations = self._change(work, attempt, stored, old, after, context, counted, cascade=cascade)
+            operations = self._loop.change(plan, look=lambda required: self._count(required, counted))
         self._journal.carry_out(operations)  # 3. carry out, after the commit
 
     def _count(self, locations: Sequence[str], counted: dict[str, DirectoryStatistics | None]) -> None:
@@ -152,7 +153,7 @@ class TableAlterService(ChangingService):
         renamed = stored.ref.name != TableName.of(new)
         replacing = renamed and replaces(context)
         if replacing and (replaced := work.tables.find(TableName.of(new), lock="change")):
-            operations = self._drop_with_files(work, replaced)
+            operations = self._dropping.drop(work, replaced)
         kept = replacing or _keeps_counts(old, new)
         move = None if replacing else _move(work, old, new)
         if not kept and updates_statistics(context) and takes_counts(new):

@@ -7,13 +7,14 @@ from collections.abc import Collection, Sequence
 from metastore.domain.column_statistics import ACCURATE, COUNTS
 from metastore.domain.names import TableName
 from metastore.errors import InvalidOperationError
-from metastore.services.cascade.dropping import ChangingService
+from metastore.services.files.change_loop import Attempt
 from metastore.services.files.changed_objects import ChangedObjects, Owner
 from metastore.services.files.cleaned_directories import OWN_DIRECTORIES
 from metastore.services.files.planning import plan_truncation
 from metastore.services.rules.locations import is_managed
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.table_data import check_unprotected, directories, owns_data
+from metastore.services.service import ChangingService
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import TRUNCATED
 from metastore.storage.repositories.partitions import named
@@ -40,32 +41,35 @@ class TruncationService(ChangingService):
             UnavailableError: files cannot be removed now. The removal is retried in the background.
         """
         entries: dict[str, list[str]] = {}  # by directory
-        for attempt in self._attempts():
-            # 1. Look: no transaction is open (see `files.change_loop`).
-            entries |= {directory: self._entries(directory) for directory in attempt.directories}
-            with attempt, self._store.transaction() as work:  # 2. plan and commit
-                stored = get_table(work, name, lock="change")
-                _check_truncatable(stored.encoded.decode())
-                chosen = None
-                if partitions is not None or stored.ref.keys:
-                    condition = None if partitions is None else named(partitions)
-                    chosen = work.partitions.select_stored(stored.ref, condition, lock=True)
-                    if not chosen:
-                        return  # nothing to undo
-                targets = ChangedObjects(work, stored, chosen)
-                locations = [text for one in targets.structs for text in directories(one.sd)] if delete_data else []
-                self._check_alone(work, stored, locations, targets.partition_ids)
-                attempt.require_listed(locations, entries)
-                count = len(chosen or ())
-                drop_id = self._retention.begin(work, TRUNCATED, name, stored, purge=purge, partitions=count)
-                if drop_id is not None:
-                    work.drops.save_copies(drop_id, stored.ref.id, targets.partition_ids)
-                for struct in targets.structs:
-                    _set_empty(struct)
-                targets.write(truncated=True)
-                removed = {text: entries[text] for text in locations}
-                operations = plan_truncation(work, removed, stored.ref.id, drop_id)
-        self._carry_out_or_fail(operations)  # 3. carry out, after the commit
+
+        def look(required: Sequence[str]) -> None:
+            entries.update({directory: self._entries(directory) for directory in required})
+
+        def plan(work: UnitOfWork, attempt: Attempt) -> list[int]:
+            stored = get_table(work, name, lock="change")
+            _check_truncatable(stored.encoded.decode())
+            chosen = None
+            if partitions is not None or stored.ref.keys:
+                condition = None if partitions is None else named(partitions)
+                chosen = work.partitions.select_stored(stored.ref, condition, lock=True)
+                if not chosen:
+                    return []  # nothing to undo
+            targets = ChangedObjects(work, stored, chosen)
+            locations = [text for one in targets.structs for text in directories(one.sd)] if delete_data else []
+            self._check_alone(work, stored, locations, targets.partition_ids)
+            attempt.require_listed(locations, entries)
+            count = len(chosen or ())
+            drop_id = self._retention.begin(work, TRUNCATED, name, stored, purge=purge, partitions=count)
+            if drop_id is not None:
+                work.drops.save_copies(drop_id, stored.ref.id, targets.partition_ids)
+            for struct in targets.structs:
+                _set_empty(struct)
+            targets.write(truncated=True)
+            removed = {text: entries[text] for text in locations}
+            return plan_truncation(work, removed, stored.ref.id, drop_id)
+
+        operations = self._loop.change(plan, look=look)
+        self._journal.carry_out_or_fail(operations)  # after the commit (see `files.change_loop`)
 
     def _entries(self, directory: str) -> list[str]:
         """Lists a directory, without files of open writes: they are published, or fail, after the truncation."""

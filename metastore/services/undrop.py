@@ -31,7 +31,7 @@ from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.restored import RestoredLocations
 from metastore.services.cascade.dependencies import is_dependent, rewrite
 from metastore.services.cascade.dropping import forget_by_name, restore_by_name
-from metastore.services.files.change_loop import Attempt, FileService
+from metastore.services.files.change_loop import Attempt
 from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import move_registered, rewrite_partitions
@@ -40,6 +40,7 @@ from metastore.services.files.restore import moves_since, restore_contents, rest
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import required
 from metastore.services.rules.table_data import data_of, locations_of_partition
+from metastore.services.service import FileService
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import DATABASE, PARTITIONS, TABLE, Drop
 from metastore.storage.repositories.partitions import named
@@ -131,15 +132,13 @@ class UndropService(FileService):
             raise InvalidInputError("undrop needs a name: DATABASE, DATABASE.TABLE or DATABASE.TABLE@PARTITION")
         grants = self._authorization.grants() if self._authorization else None
         try:
-            for attempt in self._attempts():
-                with attempt, self._store.transaction() as work:  # 2. plan and commit (see `files.change_loop`)
-                    restored = self._restore(work, attempt, target, grants)
+            restored = self._loop.change(lambda work, attempt: self._restore(work, attempt, target, grants))
         except _NameTakenError:
             raise
         except AlreadyExistsError as error:
             general = f"{str(target.table).rstrip('.')}: {error}: drop or rename the existing object first"
             raise AlreadyExistsError(self._partition_conflict(target) or general) from None
-        self._journal.carry_out(restored.operations)  # 3. carry out, after the commit
+        self._journal.carry_out(restored.operations)  # after the commit (see `files.change_loop`)
         self._remove_marks(restored.current)
         return restored.undropped
 

@@ -26,9 +26,10 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
         ("storage.queries",),
         ("storage.repositories", "storage.pages", "storage.importing", "storage.export"),
         ("storage.unit_of_work", "storage.verification", "storage.figures"),
-        ("services.service", "services.rules"),
+        ("services.rules",),
         ("services.files",),
         ("services.cascade", "services.authorization"),
+        ("services.service",),  # base classes of the services
         ("services",),  # its own modules
         ("importing", "exporting", "console"),
         ("operations",),  # declared by handlers, read by the protocol, so that neither imports the other

@@ -2,69 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import timedelta
-
-from metastore.context import caller
 from metastore.domain import events, table_events
 from metastore.domain.names import TableName
 from metastore.services.cascade.acid_tables import follow_rename, forget_dropped
 from metastore.services.cascade.dependencies import droppable
-from metastore.services.files.change_loop import FileService
-from metastore.services.files.journal import Journal
+from metastore.services.cascade.retention import Retention
 from metastore.services.files.planning import plan_removal
 from metastore.services.rules.events import table_text
 from metastore.services.rules.indexes import check_no_index
 from metastore.services.rules.materialized_views import check_no_views
 from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of
-from metastore.services.service import Clock
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import TABLE
 from metastore.storage.repositories.indexes import IndexRef
 from metastore.storage.unit_of_work import UnitOfWork
+from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 
-class Retention:
-    """How long dropped objects can be undropped."""
+class TableDropping:
+    """Drops tables with their indexes, dependents and files."""
 
-    def __init__(self, period: timedelta) -> None:
-        """`period`: zero if nothing can be undropped."""
-        self._period = period
-
-    def begin(
-        self,
-        work: UnitOfWork,
-        kind: str,
-        name: TableName,
-        table: StoredTable | None = None,
-        *,
-        purge: bool = False,
-        partitions: int = 0,
-        hidden: Sequence[int] = (),
-    ) -> int | None:
-        """Registers a drop of a kind of `repositories.drops`. Returns its id, or None if it cannot be undropped.
-
-        `table`: the table that stays, if only its partitions or its rows are dropped. `hidden`: ids of the tables that
-        are dropped; if the drop can be undone, they are hidden.
-        """
-        if purge or not self._period or (table and auto_purged(table.encoded.decode())):
-            return None
-        client = caller.get()
-        by = (client.user, client.peer) if client else (None, None)
-        table_id = table.ref.id if table else None
-        return work.drops.begin(kind, name, self._period, by, table_id=table_id, partitions=partitions, hidden=hidden)
-
-
-class ChangingService(FileService):
-    """Base of services that change objects of the catalog and their files."""
-
-    def __init__(self, journal: Journal, clock: Clock, retention: Retention) -> None:
-        super().__init__(journal)
-        self._clock = clock
+    def __init__(self, warehouse: Warehouse, retention: Retention) -> None:
+        self._warehouse = warehouse
         self._retention = retention
 
-    def _drop_with_files(
+    def drop(
         self,
         work: UnitOfWork,
         stored: StoredTable,
@@ -95,7 +58,7 @@ class ChangingService(FileService):
         if not with_its_index:
             check_no_index(held)
         for holder in work.tables.find_ids([index.held_in_id for index in indexes if index not in held], lock=True):
-            operations += self._drop_with_files(work, holder, cascade=cascade, purge=purge, with_its_index=True)
+            operations += self.drop(work, holder, cascade=cascade, purge=purge, with_its_index=True)
         locations = data_of(work, stored.ref, table) if delete_data else []
         dropped = {one.ref.id: one.encoded.decode() for one in dependents} | {stored.ref.id: table}
         for struct in dropped.values():

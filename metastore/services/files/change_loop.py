@@ -3,11 +3,12 @@
 A call never waits for a file system while a transaction is open: a slow file system would keep locks and a database
 connection for minutes. So a call alternates between the two, in stages that each service shows in its code:
 
-    for attempt in self._attempts():                            # 1. look
-        entries = list_directories(attempt.directories)
-        with attempt, self._store.transaction() as work:        # 2. plan and commit
-            operations = plan_removal(work, ...)
-    self._journal.carry_out(operations)                         # 3. carry out
+    operations = self._loop.change(self._plan, look=self._list)  # 1. look, 2. plan and commit
+    self._journal.carry_out(operations)                          # 3. carry out
+
+    def _plan(self, work: UnitOfWork, attempt: Attempt) -> list[int]:
+        attempt.require_listed(directories, listed)
+        return plan_removal(work, ...)
 
       ┌─► 1. look             no transaction is open: list or count files, make new directories
       │        │
@@ -42,17 +43,19 @@ Durable, and what happens if the server dies there:
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from contextlib import AbstractContextManager
 from time import monotonic, sleep
-from types import TracebackType
-from typing import Final
+from typing import Final, TypeVar
 
-from metastore.errors import InvalidOperationError, UnavailableError
+from metastore.errors import InvalidOperationError
 from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move
 from metastore.services.files.operations import BlockedByFileOperationError
-from metastore.services.service import Service
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
+
+T = TypeVar("T")
 
 _PAUSE: Final = 0.02  # seconds, after another call has changed the same part of the catalog
 
@@ -67,16 +70,13 @@ class LookNeededError(Exception):
 
 
 class Attempt:
-    """One loop's state. As a context manager around a transaction, it suppresses errors that request another
-    attempt."""
+    """What earlier attempts of one call have found out."""
 
     def __init__(self) -> None:
         self.directories: Sequence[str] = ()
         """Directories that the last attempt required: the service lists them before its transaction."""
         self.free: set[Move] = set()
         """Moves whose targets were checked: nothing existed there."""
-        self.committed = False
-        self.error: BlockedByFileOperationError | LookNeededError | None = None
 
     def require_listed(self, directories: Iterable[str], listed: Container[str]) -> None:
         """Rolls back if directories are not listed yet; the next attempt has them in `directories`."""
@@ -88,46 +88,67 @@ class Attempt:
         if unchecked := [move for move in moves if move not in self.free]:
             raise LookNeededError(moves=unchecked)
 
-    def __enter__(self) -> Attempt:
-        self.error = None
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool:
-        self.committed = error is None
-        if isinstance(error, BlockedByFileOperationError | LookNeededError):
-            self.error = error
-        return self.error is not None
-
-
-class FileService(Service):
-    """Base of services that change files together with the catalog."""
+class ChangeLoop:
+    """Repeats a step, which looks at files and changes the catalog, until its transaction commits."""
 
     def __init__(self, journal: Journal) -> None:
-        super().__init__(journal.store)
         self._journal = journal
         self._warehouse = journal.warehouse
 
-    def _attempts(self) -> Iterator[Attempt]:
-        """Yields an attempt until its transaction commits. See the module's docstring.
+    def change(
+        self,
+        step: Callable[[UnitOfWork, Attempt], T],
+        *,
+        look: Callable[[Sequence[str]], object] | None = None,
+        directories: Sequence[str] = (),
+    ) -> T:
+        """Runs a step in a transaction until it commits. Returns the step's result.
+
+        `look`: receives the directories that the last attempt required, before each transaction. `directories`: are
+        made before each transaction, and removed if it does not commit. Raises the errors of `run`.
+        """
+
+        def attempted(attempt: Attempt) -> T:
+            if look:
+                look(attempt.directories)
+            with self._transaction(directories) as work:
+                return step(work, attempt)
+
+        return self.run(attempted)
+
+    def _transaction(self, directories: Sequence[str]) -> AbstractContextManager[UnitOfWork]:
+        if directories:
+            return self._journal.transaction_with_directories(directories)
+        return self._journal.store.transaction()
+
+    def run(self, step: Callable[[Attempt], T]) -> T:
+        """Runs a step that opens its own transaction, until that commits. Returns the step's result.
 
         Raises ConflictError if it stays blocked for too long, InvalidOperationError if a move is impossible.
         """
         deadline, attempt = self._journal.deadline(), Attempt()
-        while not attempt.committed:
-            yield attempt
-            match attempt.error:
-                case BlockedByFileOperationError(ids=ids):
-                    self._journal.unblock(ids, deadline)
-                case LookNeededError(directories=directories, moves=moves):
-                    self._check_targets(moves)
-                    attempt.free.update(moves)
-                    attempt.directories = directories
-                    if not directories and monotonic() > deadline:
-                        raise BlockedByFileOperationError
-                    if not directories and not moves:
-                        sleep(_PAUSE)
+        while True:
+            try:
+                return step(attempt)
+            except (BlockedByFileOperationError, LookNeededError) as error:
+                reason = error
+            self._prepare_next(attempt, reason, deadline)
+
+    def _prepare_next(
+        self, attempt: Attempt, reason: BlockedByFileOperationError | LookNeededError, deadline: float
+    ) -> None:
+        """Does what the last attempt lacked: unblocks its locations, or looks at the targets of its moves."""
+        if isinstance(reason, BlockedByFileOperationError):
+            self._journal.unblock(reason.ids, deadline)
+            return
+        self._check_targets(reason.moves)
+        attempt.free.update(reason.moves)
+        attempt.directories = reason.directories
+        if not reason.directories and monotonic() > deadline:
+            raise BlockedByFileOperationError
+        if not reason.directories and not reason.moves:
+            sleep(_PAUSE)
 
     def _check_targets(self, moves: Sequence[Move]) -> None:
         """Raises InvalidOperationError if a target exists, or is in another file system than its source."""
@@ -151,8 +172,3 @@ class FileService(Service):
                 f"{target} cannot be restored: its files are no longer in the trash, and other files exist there; "
                 f"run 'metastore db restored' if the database was restored, else move those files away"
             )
-
-    def _carry_out_or_fail(self, ids: Sequence[int]) -> None:
-        """Carries operations out after the commit. Raises UnavailableError if one fails; it stays in the journal."""
-        if failed := self._journal.carry_out(ids):
-            raise UnavailableError(next(iter(failed.values())).error)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from metastore.domain.query_ids import holds, names_write
 from metastore.errors import ConflictError, InvalidOperationError, MetastoreError
-from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import OWN_DIRECTORIES, cleaned, with_parents, with_subdirectories
+from metastore.services.files.journal import Journal
 from metastore.services.files.operations import DROPPED
 from metastore.services.files.own_locations import foreign
 from metastore.services.files.planning import plan_cleaning
@@ -38,8 +38,13 @@ class Leftovers(NamedTuple):
     files: dict[str, list[FileEntry]]
 
 
-class DeadWriteCleaning(FileService):
+class DeadWriteCleaning:
     """Cleans one dead write at a time."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._store = journal.store
+        self._journal = journal
+        self._warehouse = journal.warehouse
 
     def preview(self, query_id: str, grace: timedelta) -> list[CleanedLocation]:
         """Returns the locations that `clean` would remove now."""
@@ -147,7 +152,7 @@ class DeadWriteCleaning(FileService):
             if foreign(work, dead.table_id, dead.roots, dead.query_id, named):
                 raise ConflictError(f"other objects use locations of the write {dead.query_id} now; clean it again")
         for ids in planned:
-            self._carry_out_or_fail(ids)
+            self._journal.carry_out_or_fail(ids)
 
     def _remove_emptied(self, dead: DeadWrite, leftovers: Leftovers) -> None:
         """Removes directories that have become empty."""

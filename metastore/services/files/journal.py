@@ -23,6 +23,7 @@ from metastore.errors import (
     InvalidInputError,
     InvalidOperationError,
     MetastoreError,
+    UnavailableError,
 )
 from metastore.services.files.lineage import LineageGuard
 from metastore.services.files.move_log import forget_moves, log_moves
@@ -170,6 +171,11 @@ class Journal:
         if planned_here and unclaimed:
             self._repeatable(lambda work: work.file_operations.release_leases(unclaimed))
         return failed
+
+    def carry_out_or_fail(self, ids: Sequence[int]) -> None:
+        """Carries operations out after the commit. Raises UnavailableError if one fails; it stays in the journal."""
+        if failed := self.carry_out(ids):
+            raise UnavailableError(next(iter(failed.values())).error)
 
     def overdue_removals(self, table_ids: Sequence[int] | None) -> list[FileOperation]:
         """Returns removals without a lease, of these tables or of all: a server died before it carried them out."""

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import uuid4
 
-from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import OWN_DIRECTORIES
 from metastore.services.files.journal import Journal
 from metastore.services.files.move_log import PARTLY, LoggedMove, Position, Tracker, entries
@@ -44,12 +43,14 @@ class Wanted(NamedTuple):
     owner: str | None = None
 
 
-class PuttingBack(FileService):
+class PuttingBack:
     """Follows directories through the moves that the restored database does not know, and moves them back."""
 
     def __init__(self, journal: Journal, moves: Sequence[LoggedMove], since: float, *, dry_run: bool) -> None:
         """`since`: files that are newer belong to the present catalog, and stay. In seconds since 1970."""
-        super().__init__(journal)
+        self._store = journal.store
+        self._journal = journal
+        self._warehouse = journal.warehouse
         self._tracker = Tracker(moves)
         self._since = since
         self._dry_run = dry_run
@@ -173,7 +174,7 @@ class PuttingBack(FileService):
             work.file_operations.lock_exclusively()
             new = [NewOperation(MOVE, each, reason, to) for each, to in pairs]
             ids = work.file_operations.schedule(new)
-        self._carry_out_or_fail(ids)
+        self._journal.carry_out_or_fail(ids)
         with self._store.transaction(audited=False) as work:
             work.file_operations.delete_unchanged(work.file_operations.read(ids))
 

@@ -11,7 +11,7 @@ from metastore.domain.acid_directories import last_write_id
 from metastore.domain.names import DatabaseName
 from metastore.domain.transactions import Operation
 from metastore.errors import InvalidOperationError
-from metastore.services.files.change_loop import FileService
+from metastore.services.files.journal import Journal
 from metastore.services.files.lineage import difference
 from metastore.services.files.move_log import PARTLY, LoggedMove, entries, in_order, read_moves
 from metastore.services.files.operations import TRUNCATED
@@ -41,8 +41,13 @@ class Report(NamedTuple):
     event: int
 
 
-class RestorationService(FileService):
+class RestorationService:
     """Rules of `metastore db restored`. It may be repeated, and interrupted at any moment."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._store = journal.store
+        self._journal = journal
+        self._warehouse = journal.warehouse
 
     def reconcile(self, *, dry_run: bool, take_over: bool = False) -> Report:
         """Moves directories that the catalog lacks back from the trash, and begins a new incarnation of the catalog.

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from metastore.domain.query_ids import holds_token, token_of
 from metastore.errors import MetastoreError
-from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import cleaned, with_parents
+from metastore.services.files.journal import Journal
 from metastore.services.files.operations import DROPPED, TRUNCATED
 from metastore.services.files.ownership import borrowed
 from metastore.services.files.usage import unused
@@ -41,8 +41,13 @@ class Removal(NamedTuple):
 _Candidate = tuple[RetiredLocation, Removal]
 
 
-class RetiredCleaning(FileService):
+class RetiredCleaning:
     """Removes retired locations in batches of one table."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._store = journal.store
+        self._journal = journal
+        self._warehouse = journal.warehouse
 
     def clean(self, due: Iterable[RetiredLocation], *, dry_run: bool) -> list[CleanedLocation]:
         """Removes (`dry_run`: only lists) locations, except those that are in use or that another server cleans."""

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 from metastore.domain.query_ids import is_registered_form
 from metastore.errors import MetastoreError
-from metastore.services.files.change_loop import FileService
 from metastore.services.files.cleaned_directories import STAGING, cleaned, with_parents
+from metastore.services.files.journal import Journal
 from metastore.services.files.planning import plan_removal
 from metastore.services.files.usage import unused, usage
 from metastore.services.rules.tables import is_view
@@ -20,8 +20,13 @@ from thrift_idl.gen.metastore.ttypes import CleanedLocation
 _REASON = "registered nowhere"
 
 
-class UnregisteredCleaning(FileService):
+class UnregisteredCleaning:
     """Cleans table by table. The age of a directory is that of its youngest file, by the file system's clock."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._store = journal.store
+        self._journal = journal
+        self._warehouse = journal.warehouse
 
     def clean(self, table_id: int, grace: timedelta, *, dry_run: bool) -> list[CleanedLocation]:
         """Removes (`dry_run`: only lists) unregistered directories of a table that are older than the grace time."""
@@ -45,7 +50,7 @@ class UnregisteredCleaning(FileService):
             work.file_operations.lock_exclusively()  # until the commit, no other call can begin to use one of them
             free = unused(work, locations)
             ids = plan_removal(work, self._warehouse, free, table_id=table_id)
-        self._carry_out_or_fail(ids)
+        self._journal.carry_out_or_fail(ids)
         self._journal.remove_empty(with_parents(free, root))
 
     def _unregistered(self, root: str) -> Iterator[tuple[str, list[FileEntry]]]:

@@ -9,9 +9,10 @@ from metastore.encoding.json import encode_json
 from metastore.encoding.redaction import restore_secrets
 from metastore.encoding.structs import shallow_copy
 from metastore.errors import InvalidInputError, InvalidOperationError, NotFoundError
-from metastore.services.cascade.dropping import ChangingService
+from metastore.services.files.change_loop import Attempt
 from metastore.services.rules.indexes import holder_of_index, of_index, timed
 from metastore.services.rules.lookup import required
+from metastore.services.service import ChangingService
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Index
 
@@ -58,16 +59,17 @@ class IndexService(ChangingService):
 
         Raises NotFoundError, InvalidOperationError if that table is in use.
         """
-        for attempt in self._attempts():
-            with attempt, self._store.transaction() as work:
-                stored = work.tables.find(table, lock="change")
-                indexes = work.indexes.about(stored.ref.id) if stored else []
-                holders = [index.held_in_id for index in indexes if (index.table, index.name) == (table, name)]
-                if not holders:
-                    raise _missing(table, name)
-                (holder,) = work.tables.find_ids(holders, lock=True)
-                operations = self._drop_with_files(work, holder, delete_data=delete_data, with_its_index=True)
-        self._journal.carry_out(operations)
+
+        def plan(work: UnitOfWork, _: Attempt) -> list[int]:
+            stored = work.tables.find(table, lock="change")
+            indexes = work.indexes.about(stored.ref.id) if stored else []
+            holders = [index.held_in_id for index in indexes if (index.table, index.name) == (table, name)]
+            if not holders:
+                raise _missing(table, name)
+            (holder,) = work.tables.find_ids(holders, lock=True)
+            return self._dropping.drop(work, holder, delete_data=delete_data, with_its_index=True)
+
+        self._journal.carry_out(self._loop.change(plan))
 
 
 def _missing(table: TableName, name: str) -> NotFoundError:
