@@ -24,6 +24,7 @@ from metastore.security.groups import Groups
 from metastore.security.listener_settings import listeners
 from metastore.services.audit import AuditService
 from metastore.services.authorization.authorization import Authorization
+from metastore.services.authorization.everyone import Everyone
 from metastore.services.logins import FailedLoginService
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
@@ -55,7 +56,7 @@ def make_console(settings: Settings, url: str, metrics: SharedMetrics, gauges: C
     engine = make_engine(bounded, url, statement_timeout=_TIMEOUT, application="metastore console", parallel=False)
     store = Store(engine, bounded)
     warehouse = Warehouse(settings.warehouse, settings.roots)
-    rights = make_authorization(settings, store, warehouse.roots)
+    rights = make_authorization(settings, store, warehouse.roots) or Everyone(store)
     groups = Groups(settings)
     activity = _activity(store, rights, settings)
     authenticator = _authenticator(settings, store)
@@ -73,14 +74,14 @@ def _pool(metrics: SharedMetrics) -> tuple[float, float]:
     return used, size
 
 
-def _activity(store: Store, rights: Authorization | None, settings: Settings) -> ActivityService:
+def _activity(store: Store, rights: Authorization, settings: Settings) -> ActivityService:
     return ActivityService(store, timedelta(seconds=settings.txn_timeout), rights)
 
 
 def pages_of(
     store: Store,
     warehouse: Warehouse,
-    rights: Authorization | None,
+    rights: Authorization,
     settings: Settings,
     gauges: Callable[[], Gauges] = dict,
     pool: Callable[[], tuple[float, float]] = lambda: (0.0, 0.0),

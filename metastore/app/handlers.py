@@ -116,7 +116,7 @@ def make_handlers(
         "partition_events": PartitionEventHandlers(PartitionEventService(services.store)),
         "materialized_views": MaterializedViewHandlers(MaterializedViewService(services.store, timeout)),
         "locks": LockHandlers(LockService(services.store, timeout, settings.max_locks)),
-        "transactions": TransactionHandlers(TransactionService(services.store, timeout, most_open, services.rights)),
+        "transactions": TransactionHandlers(TransactionService(services.store, timeout, services.rights, most_open)),
         "write_ids": WriteIdHandlers(WriteIdService(services.store, timeout)),
         "compactions": CompactionHandlers(CompactionService(services.store)),
         "hiveserver": HiveServerHandlers(),

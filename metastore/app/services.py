@@ -20,7 +20,7 @@ from metastore.settings import Settings
 class Services:
     """`changing`: the arguments of services that change objects with their files."""
 
-    def __init__(self, settings: Settings, journal: Journal, rights: Authorization | None) -> None:
+    def __init__(self, settings: Settings, journal: Journal, rights: Authorization) -> None:
         self.store, self.journal, self.rights = journal.store, journal, rights
         self.changing = journal, current_time, Retention(timedelta(seconds=settings.drop_retention))
         self.databases = DatabaseService(*self.changing)
@@ -28,7 +28,7 @@ class Services:
         self.partitions = PartitionReadService(self.store)
         self.undrop = UndropService(journal, rights)
         most_bytes = settings.memory_limit // 4  # of events in one reply
-        self.notifications = NotificationService(self.store, settings.event_retention, most_bytes, rights)
+        self.notifications = NotificationService(self.store, settings.event_retention, rights, most_bytes)
         self.cleaning = CleaningService(journal, timedelta(seconds=settings.replaced_file_retention), rights)
 
 

@@ -29,6 +29,7 @@ from metastore.protocol.dispatch import Dispatcher
 from metastore.protocol.quotas import QuotaGuard
 from metastore.protocol.rights.guard import Guard
 from metastore.protocol.traced_records import TracedRecords
+from metastore.services.authorization.everyone import Everyone
 from metastore.services.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.files.journal import Journal, ignore_step
 from metastore.services.files.reconciliation import RestorationService
@@ -113,7 +114,7 @@ class Application:
         security = self._security = Security(settings, self._store, self._warehouse.roots, self._count_group_failure)
         self.authenticator, self._audit, self._rights = security.authenticator, security.audit, security.rights
 
-        self.services = Services(settings, self.journal, self._rights)
+        self.services = Services(settings, self.journal, self._rights or Everyone(self._store))
 
         # Calls
         self._spans = Spans(settings.traces_endpoint, _version()) if settings.traces_endpoint else None

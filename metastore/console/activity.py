@@ -24,7 +24,7 @@ _MAX_CHANGES: Final = 20  # of one event
 class ActivityService(Overview):
     """Reads changes, drops, locks, writes and the state of the database."""
 
-    def __init__(self, store: Store, timeout: timedelta, rights: Authorization | None = None) -> None:
+    def __init__(self, store: Store, timeout: timedelta, rights: Authorization) -> None:
         """`timeout`: how long locks and transactions live without a heartbeat."""
         super().__init__(store, rights)
         self._timeout = timeout
@@ -46,7 +46,7 @@ class ActivityService(Overview):
         examined = self._examine(name)
         table = {"catalog": name.catalog, "database": name.database, "table": name.name}
         created = examined.table.createTime or 0
-        is_whole = examined.grants is None or examined.grants.is_admin
+        is_whole = examined.grants.is_admin
         with self._store.read() as work:
             rows = work.activity.history(before or _NEWEST, _LIMIT, **table, created=created, is_whole=is_whole)
         return [_event(row) for row in rows]
@@ -60,25 +60,19 @@ class ActivityService(Overview):
 
     def health(self) -> dict[str, Any]:
         """Returns the state of the database. Raises PermissionDeniedError if the caller is no administrator."""
-        if self._rights:
-            self._rights.check([Administrator()])
+        self._rights.check([Administrator()])
         with self._store.read() as work:
             return work.activity.health()
 
     def sees_health(self) -> bool:
         """Returns whether the caller may read `health`, by privileges that may be out of date."""
-        if self._rights is None:
-            return True
         with self._store.read() as work:
             grants = self._rights.cached(work)
         return grants.is_admin or Administrator().duty in grants.duties
 
     def privileges_version(self) -> int | None:
         """Returns the version of all privileges; None if they are not checked."""
-        if self._rights is None:
-            return None
-        with self._store.read() as work:
-            return work.access.version()
+        return self._rights.privileges_version()
 
     def waiting(self) -> tuple[str | None, bool, list[dict[str, Any]]]:
         """Returns the caller, whether the caller may see other users' calls, and locks that wait or block others."""

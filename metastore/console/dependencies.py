@@ -30,7 +30,7 @@ class DependencyOverviewService(Overview):
             reading = views_below(work, [table.id, *(edge.dependent_id for edge in dependents)], transitive=True)
             views = [*reading, *views_above(work, table.id, transitive=True)]
             unknown = work.view_bases.unknown(table.id)
-        if self._rights and not table.sees_dependents:
+        if not table.sees_dependents:
             graph = _filtered(graph, self._rights, name.catalog)
         seen = self._seen(name.catalog, {*unknown, *(each for edge in views for each in (_view(edge), _base(edge)))})
         return {
@@ -48,7 +48,7 @@ class DependencyOverviewService(Overview):
 
     def _seen(self, catalog: str, names: set[str]) -> set[str]:
         """Returns those of these tables that the caller may see."""
-        if self._rights is None or not names:
+        if not names:
             return names
         split = (name.partition(".") for name in sorted(names))
         asked = [TableName(catalog, database, table) for database, _, table in split]

@@ -24,7 +24,7 @@ _MAX_BUCKETS: Final = 1024
 class LayoutService(Overview):
     """Counts the bytes of skewed values and buckets."""
 
-    def __init__(self, store: Store, warehouse: Warehouse, rights: Authorization | None = None) -> None:
+    def __init__(self, store: Store, warehouse: Warehouse, rights: Authorization) -> None:
         super().__init__(store, rights)
         self._warehouse = warehouse
 

@@ -5,48 +5,47 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from metastore.domain.names import TableName
-from metastore.domain.privileges import OWNER_RIGHTS, CallerGrants, Right
+from metastore.domain.privileges import CallerGrants, Right
 from metastore.encoding.redaction import redact
 from metastore.services.authorization.authorization import Authorization, is_exact
-from metastore.services.rules.lookup import get_table
 from metastore.storage.queries.visibility import EVERYTHING, Scope, scope_by
 from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 
 class ExaminedTable(NamedTuple):
-    """A table without its secrets. `grants`: of the caller; None if everybody may do everything."""
+    """A table without its secrets. `grants`: of the caller."""
 
     id: int
     table: Table
-    grants: CallerGrants | None
+    grants: CallerGrants
     rights: frozenset[str]
 
     @property
     def may_read(self) -> bool:
         """Whether the caller may read the table's data and statistics."""
-        return self.grants is None or Right.SELECT in self.rights
+        return Right.SELECT in self.rights
 
     @property
     def is_owned(self) -> bool:
         """Whether the caller sees everything about the table."""
-        return self.grants is None or Right.OWNERSHIP in self.rights
+        return Right.OWNERSHIP in self.rights
 
     @property
     def sees_dependents(self) -> bool:
         """Whether conditions in SQL select exactly the objects that the caller may see."""
-        return self.grants is None or is_exact(self.grants)
+        return is_exact(self.grants)
 
     @property
     def scope(self) -> Scope:
         """The objects that the caller may see, for a query over few tables; all of them unless `sees_dependents`."""
-        return scope_by(self.grants) if self.grants is not None and self.sees_dependents else EVERYTHING
+        return scope_by(self.grants) if self.sees_dependents else EVERYTHING
 
 
 class Overview:
-    """`rights`: None if every caller sees everything."""
+    """`rights`: of the caller."""
 
-    def __init__(self, store: Store, rights: Authorization | None = None) -> None:
+    def __init__(self, store: Store, rights: Authorization) -> None:
         self._store = store
         self._rights = rights
 
@@ -54,19 +53,14 @@ class Overview:
         """Returns the caller, whether the caller is an administrator, and the objects that the caller may see, with at
         most two statements.
         """
-        return self._rights.caller_and_scope() if self._rights else (None, True, EVERYTHING)
+        return self._rights.caller_and_scope()
 
     def _examine(self, name: TableName) -> ExaminedTable:
         """Reads a table in one statement, and another one if its descriptor is not cached.
 
         Raises NotFoundError if it does not exist or is hidden.
         """
-        if self._rights is None:
-            with self._store.read() as work:
-                stored = get_table(work, name)
-            table_id, encoded, grants, held = stored.ref.id, stored.encoded, None, frozenset(OWNER_RIGHTS)
-        else:
-            table_id, encoded, grants, held = self._rights.read_table_with_rights(name)
+        table_id, encoded, grants, held = self._rights.read_table_with_rights(name)
         table = encoded.decode()
         redact(table)
         return ExaminedTable(table_id, table, grants, held)

@@ -148,7 +148,7 @@ def _privileges(examined: ExaminedTable, rows: list[dict[str, Any]]) -> list[dic
     """Returns the privileges on the table. Only its owner gets other principals' privileges."""
     grants = examined.grants
     kept = rows
-    if grants is not None and not examined.is_owned:
+    if not examined.is_owned:
         kept = [row for row in rows if grants.is_principal(row["principal_type"], row["principal"])]
     names = {kind.value: kind.name.lower() for kind in PrincipalKind}
     return [{**row, "principal_type": names.get(row["principal_type"], "")} for row in kept]

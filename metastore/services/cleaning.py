@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError, InvalidOperationError
-from metastore.services.authorization.authorization import Authorization, alterable_ids
+from metastore.services.authorization.authorization import Authorization
 from metastore.services.files.cleaned_directories import cleaned
 from metastore.services.files.dead_writes import DeadWriteCleaning
 from metastore.services.files.journal import Journal
@@ -23,8 +23,8 @@ log = logging.getLogger("metastore.cleaning")
 class CleaningService(FileService):
     """Rules of cleaning. Several servers may clean at the same time; each location is removed by one of them."""
 
-    def __init__(self, journal: Journal, grace: timedelta, rights: Authorization | None = None) -> None:
-        """`grace`: how long unused files stay. `rights`: None if every caller sees everything."""
+    def __init__(self, journal: Journal, grace: timedelta, rights: Authorization) -> None:
+        """`grace`: how long unused files stay."""
         super().__init__(journal)
         self._rights = rights
         self._grace = grace
@@ -92,7 +92,7 @@ class CleaningService(FileService):
     def _scope(self, table: TableName) -> list[int] | None:
         if table.name and not table.database:
             raise InvalidInputError(f"Cannot clean table {table.name} without its database: name both")
-        return alterable_ids(self._store, self._rights, table)
+        return self._rights.alterable_ids(table)
 
     def _ids(self, table_ids: list[int] | None) -> list[int]:
         if table_ids is not None:

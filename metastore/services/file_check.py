@@ -9,7 +9,7 @@ from metastore.domain.location_properties import is_template, named_locations, u
 from metastore.domain.names import TableName
 from metastore.domain.skew_directories import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
-from metastore.services.authorization.authorization import Authorization, alterable_ids
+from metastore.services.authorization.authorization import Authorization
 from metastore.services.files.cleaned_directories import OWN_DIRECTORIES, with_subdirectories
 from metastore.services.files.journal import Journal
 from metastore.services.files.ownership import borrowed, without_borrowed
@@ -42,8 +42,7 @@ _AT_ONCE: Final = 1000  # partitions
 class FileCheckService(FileService):
     """Compares table by table, without locks. A difference is confirmed by a second check before it is reported."""
 
-    def __init__(self, journal: Journal, rights: Authorization | None = None) -> None:
-        """`rights`: None if every caller sees everything."""
+    def __init__(self, journal: Journal, rights: Authorization) -> None:
         super().__init__(journal)
         self._rights = rights
 
@@ -58,7 +57,7 @@ class FileCheckService(FileService):
         if problem := self._journal.lineage.problem():
             problems.append(_problem(self._warehouse.root, problem))
             repair = False
-        ids = alterable_ids(self._store, self._rights, name)
+        ids = self._rights.alterable_ids(name)
         if ids is None:
             problems += self._unfinished(repair)
             problems += self._remains()
@@ -96,7 +95,7 @@ class FileCheckService(FileService):
     def _databases(self, name: TableName, *, is_whole: bool) -> list[tuple[str, Database]]:
         with self._store.read() as work:
             names = [name.parent] if name.database else database_names(work)
-        if not name.database and not is_whole and self._rights is not None:
+        if not name.database and not is_whole:
             names = sorted(self._rights.alterable_databases(names))
         with self._store.read() as work:
             stored = [(str(database_name), work.databases.find(database_name)) for database_name in names]

@@ -37,8 +37,8 @@ class NotificationService:
         self,
         store: Store,
         time_to_live: float,
+        rights: Authorization,
         largest_reply: int = _LARGEST_REPLY,
-        rights: Authorization | None = None,
     ) -> None:
         """`time_to_live`: of events, in seconds. `largest_reply`: bytes of the events that one call may read.
         `rights`: blanks the events of objects that the caller may not see.
@@ -59,18 +59,15 @@ class NotificationService:
         Their ids have no gaps, except with a filter or if old events were deleted. Raises InvalidInputError if they
         are too many for one reply.
         """
-        if self._rights:
-            return visible_events(self._store, self._rights, event_id, criteria, limit, self._largest_reply)
-        with self._store.read() as work:
-            return work.notifications.after(event_id, criteria, limit, self._largest_reply)
+        return visible_events(self._store, self._rights, event_id, criteria, limit, self._largest_reply)
 
     def count(self, after: int, up_to: int | None, criteria: EventFilter, limit: int | None) -> int:
         """Counts the events after one id and up to another; at most `limit`."""
-        if self._rights and (visible := visible_filter(self._rights, criteria)) is None:
+        visible = visible_filter(self._rights, criteria)
+        if visible is None:
             return 0
-        criteria = visible if self._rights and visible else criteria
         with self._store.read() as work:
-            count = work.notifications.count(after, up_to, criteria)
+            count = work.notifications.count(after, up_to, visible)
         return count if limit is None else min(count, limit)
 
     def fire(
@@ -120,7 +117,7 @@ class NotificationService:
         With authorization, only those to tables that still have their name: others would be taken for writes to the
         tables that have these names now.
         """
-        present = self._rights is not None and not self._rights.grants().is_admin
+        present = not self._rights.grants().is_admin
         with self._store.read() as work:
             return work.write_notifications.of(transaction_id, database, table, present=present)
 

@@ -25,8 +25,7 @@ from thrift_idl.gen.hive_metastore.ttypes import HiveObjectPrivilege, HiveObject
 class PrivilegeService(ClockedService):
     """Rules of privileges (Hive's HMSHandler, ObjectStore)."""
 
-    def __init__(self, store: Store, clock: Clock, rights: Authorization | None = None) -> None:
-        """`rights`: None if every caller may revoke everything."""
+    def __init__(self, store: Store, clock: Clock, rights: Authorization) -> None:
         super().__init__(store, clock)
         self._rights = rights
 
@@ -114,8 +113,8 @@ class PrivilegeService(ClockedService):
 
     def _owns(self, requests: Sequence[RequestedPrivilege]) -> bool:
         """Returns whether the caller administers privileges, or owns all of the objects."""
-        grants = self._rights.grants() if self._rights else None
-        if self._rights is None or grants is None or grants.is_admin or Duty.SECURITY in grants.duties:
+        grants = self._rights.grants()
+        if grants.is_admin or Duty.SECURITY in grants.duties:
             return True
         homes = [(DatabaseName(one.object.catalog, one.object.database or ""), one.object) for one in requests]
         names = {home if on.kind == HiveObjectType.DATABASE else home.table(on.table or "") for home, on in homes}

@@ -31,7 +31,7 @@ from metastore.services.rules.tables import is_view, prepare, takes_counts
 from metastore.services.rules.transactional import check_new
 from metastore.services.service import ChangingService, Clock
 from metastore.storage.mapping.constraints import Constraint
-from metastore.storage.mapping.layout import decoded_with_id, with_id
+from metastore.storage.mapping.layout import decoded_with_id
 from metastore.storage.queries.filters import table_condition
 from metastore.storage.repositories.tables import TableMeta
 from metastore.storage.unit_of_work import UnitOfWork
@@ -54,9 +54,7 @@ class _NewTable(NamedTuple):
 class TableService(ChangingService):
     """Rules of tables. Catalog and database names are in lower case."""
 
-    def __init__(
-        self, journal: Journal, clock: Clock, retention: Retention, rights: Authorization | None = None
-    ) -> None:
+    def __init__(self, journal: Journal, clock: Clock, retention: Retention, rights: Authorization) -> None:
         """`rights`: hides tables that the caller may not see from `get`, `get_many`, `matching` and `all_names`."""
         super().__init__(journal, clock, retention)
         self._rights = rights
@@ -124,11 +122,7 @@ class TableService(ChangingService):
 
     def get(self, table: TableName) -> EncodedStruct[Table]:
         """Reads a table, including its id. Raises NotFoundError."""
-        if self._rights:
-            return self._rights.read_table(table)
-        with self._store.read() as work:
-            stored = get_table(work, table)
-        return with_id(stored.encoded, stored.ref.id)
+        return self._rights.read_table(table)
 
     def get_many(self, database: DatabaseName, names: Sequence[str]) -> list[Table]:
         """Returns the tables with these names. Names without a table are left out."""
@@ -149,8 +143,6 @@ class TableService(ChangingService):
 
     def _seen(self, names: list[TableName]) -> list[TableName]:
         """Leaves out tables that the caller may not see: the time of a call must not tell how large they are."""
-        if self._rights is None:
-            return names
         visible = self._rights.visible_tables(names, names)
         return [name for name in names if name in visible]
 
@@ -161,7 +153,7 @@ class TableService(ChangingService):
 
         With authorization, the same statements run for hidden tables as for missing ones.
         """
-        if has_tables and not self._rights:
+        if has_tables and not self._rights.hides_objects:
             return
         if not database.name:
             raise NotFoundError("DB name is null or empty")
@@ -185,12 +177,11 @@ class TableService(ChangingService):
         with self._store.read() as work:
             names = work.tables.names(database)
             edges = work.dependencies.between(database)
-        if self._rights:
-            visible = {name.name for name in self._rights.visible_tables(map(database.table, names), [database])}
-            owns = bool(self._rights.owned([database]))
-            edges = [
-                (base, dependent) for base, dependent in edges if (owns if dependent is None else dependent in visible)
-            ]
+        visible = {name.name for name in self._rights.visible_tables(map(database.table, names), [database])}
+        owns = bool(self._rights.owned([database]))
+        edges = [
+            (base, dependent) for base, dependent in edges if (owns if dependent is None else dependent in visible)
+        ]
         return drop_order(names, edges)
 
     def names_by_filter(self, database: DatabaseName, text: str, limit: int | None) -> list[str]:

@@ -37,9 +37,7 @@ _STATES: Final = {OPEN: TxnState.OPEN, ABORTED: TxnState.ABORTED, COMMITTED: Txn
 class TransactionService(LeasingService):
     """Rules of transactions. `timeout`: how long a transaction lives without a heartbeat."""
 
-    def __init__(
-        self, store: Store, timeout: timedelta, per_user: int = 10_000, rights: Authorization | None = None
-    ) -> None:
+    def __init__(self, store: Store, timeout: timedelta, rights: Authorization, per_user: int = 10_000) -> None:
         """`per_user`: how many transactions one user may have open. `rights`: None if everything is allowed."""
         super().__init__(store, timeout)
         self._per_user = per_user
@@ -98,7 +96,7 @@ class TransactionService(LeasingService):
 
     def abort_many(self, transactions: Collection[int]) -> None:
         """Aborts transactions that are open. Ignores other users' transactions, as it ignores missing ones."""
-        holder = self._rights.transaction_holder() if self._rights else None
+        holder = self._rights.transaction_holder()
         with self._store.transaction() as work:
             abort(work, work.transactions.held_by(holder, list(transactions)))
 
@@ -128,7 +126,7 @@ class TransactionService(LeasingService):
         """
         if first is None or last is None or last - first >= _RANGE:
             raise InvalidInputError(f"A range of transactions needs a first and a last id, and at most {_RANGE} ids")
-        holder, lost = self._rights.renewable(first, last) if self._rights else (None, set[int]())
+        holder, lost = self._rights.renewable(first, last)
         with self._store.transaction() as work:
             renewed = set(work.transactions.heartbeat(first, last, self._timeout, holder, lost))
             is_partial = len(renewed) <= last - first

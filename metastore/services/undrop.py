@@ -87,8 +87,7 @@ class _NameTakenError(AlreadyExistsError):
 class UndropService(FileService):
     """Rules of undrop. Names are in lower case, except names of partitions."""
 
-    def __init__(self, journal: Journal, authorization: Authorization | None = None) -> None:
-        """`authorization`: None if every caller may undo every drop."""
+    def __init__(self, journal: Journal, authorization: Authorization) -> None:
         super().__init__(journal)
         self._authorization = authorization
         self._restored = RestoredLocations(authorization, self._warehouse.roots)
@@ -108,9 +107,9 @@ class UndropService(FileService):
         return [(drop, *counted[drop.id]) for drop in drops]
 
     def _visible_drops(self, catalog: str, database: str | None) -> list[Drop]:
-        grants = self._authorization.grants() if self._authorization else None
+        grants = self._authorization.grants()
         with self._store.read() as work:
-            if self._authorization is None or grants is None or grants.is_admin or Duty.DATA in grants.duties:
+            if grants.is_admin or Duty.DATA in grants.duties:
                 return [drop for drop in work.drops.find(catalog, database) if not _is_denied(grants, drop.table)]
             drops = work.drops.find_present(catalog, database, grants.user)
         visible = self._authorization.would_see(drop.table for drop in drops if drop.name)
@@ -130,7 +129,7 @@ class UndropService(FileService):
         """
         if not target.table.database:
             raise InvalidInputError("undrop needs a name: DATABASE, DATABASE.TABLE or DATABASE.TABLE@PARTITION")
-        grants = self._authorization.grants() if self._authorization else None
+        grants = self._authorization.grants()
         try:
             restored = self._loop.change(lambda work, attempt: self._restore(work, attempt, target, grants))
         except _NameTakenError:
@@ -155,15 +154,13 @@ class UndropService(FileService):
                     forget_by_name(work, catalog, table_id)
                 work.drops.purge(drop_id)
 
-    def _restore(
-        self, work: UnitOfWork, attempt: Attempt, target: UndropTarget, grants: CallerGrants | None
-    ) -> _Restoration:
+    def _restore(self, work: UnitOfWork, attempt: Attempt, target: UndropTarget, grants: CallerGrants) -> _Restoration:
         """Undoes the drop in the catalog and plans the moves of its files."""
         name = target.table
         live = work.tables.find(name, lock="change") if name.name else None
 
         def may_undo(drop: Drop) -> bool:
-            return grants is None or _may_undo(work, grants, drop, name)
+            return _may_undo(work, grants, drop, name)
 
         drop = _choose(work, target, live, may_undo)
         if not may_undo(drop):
@@ -367,9 +364,9 @@ def _may_undo(work: UnitOfWork, grants: CallerGrants, drop: Drop, name: TableNam
     return any(grants.is_principal(kind, owner) for owner, kind in owners if owner != PUBLIC)
 
 
-def _is_denied(grants: CallerGrants | None, name: TableName) -> bool:
+def _is_denied(grants: CallerGrants, name: TableName) -> bool:
     """Returns whether a rule hides dropped objects of this name from the caller. `name.name`: empty for a database."""
-    if grants is None or grants.is_admin:
+    if grants.is_admin:
         return False
     dropped = Securable(name.catalog, name.database, 0, name=name.name or None)
     return expanded(denied_rights(grants, dropped)) >= OWNER_RIGHTS - {Right.OWNERSHIP}

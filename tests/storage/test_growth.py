@@ -19,6 +19,7 @@ from metastore.context import Caller, caller
 from metastore.domain.names import TableName
 from metastore.errors import InvalidOperationError
 from metastore.services import descriptor_cleaning
+from metastore.services.authorization.everyone import Everyone
 from metastore.services.cleaning import CleaningService
 from metastore.services.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.files import journal
@@ -167,9 +168,9 @@ def clean(application: Application) -> None:
         application.services.undrop.purge()
         TimeoutService(store, timedelta(0)).run()
         application.journal.recover()
-        CleaningService(application.journal, timedelta(0)).run()
+        CleaningService(application.journal, timedelta(0), Everyone(store)).run()
         descriptors.run()
-        NotificationService(store, -1).clean()  # also those of the current second
+        NotificationService(store, -1, Everyone(store)).clean()  # also those of the current second
 
 
 def test_nothing_is_left(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from metastore.domain.names import TableName
+from metastore.services.authorization.everyone import Everyone
 from metastore.services.locks import LockService
 from metastore.services.transactions import TransactionService
 from metastore.services.write_ids import WriteIdService
@@ -44,18 +45,18 @@ def lock(store: Store, count: int, transaction: int | None = None) -> None:
 
 
 def lock_in_transaction(store: Store, count: int) -> None:
-    (transaction,) = TransactionService(store, TIMEOUT).open(OpenTxnRequest(1, "me", "here"))
+    (transaction,) = TransactionService(store, TIMEOUT, Everyone(store)).open(OpenTxnRequest(1, "me", "here"))
     lock(store, count, transaction)
 
 
 def tell_partitions(store: Store, count: int) -> None:
-    transactions = TransactionService(store, TIMEOUT)
+    transactions = TransactionService(store, TIMEOUT, Everyone(store))
     (transaction,) = transactions.open(OpenTxnRequest(1, "me", "here"))
     transactions.add_partitions(TableName("hive", "d", "t"), transaction, [f"p={n}" for n in range(count)], None)
 
 
 def allocate(store: Store, count: int) -> None:
-    opened = TransactionService(store, TIMEOUT).open(OpenTxnRequest(count, "me", "here"))
+    opened = TransactionService(store, TIMEOUT, Everyone(store)).open(OpenTxnRequest(count, "me", "here"))
     WriteIdService(store, TIMEOUT).allocate(TableName("hive", "d", "t"), AllocateTableWriteIdsRequest("d", "t", opened))
 
 
@@ -64,7 +65,7 @@ def read_many(store: Store, count: int) -> None:
 
 
 def abort_many(store: Store, count: int) -> None:
-    transactions = TransactionService(store, TIMEOUT)
+    transactions = TransactionService(store, TIMEOUT, Everyone(store))
     transactions.abort_many(transactions.open(OpenTxnRequest(count, "me", "here")))
 
 

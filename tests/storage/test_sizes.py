@@ -11,6 +11,7 @@ from metastore.app.worker import Application
 from metastore.console.sizes import SizeOverview
 from metastore.domain.names import TableName
 from metastore.services import sizes
+from metastore.services.authorization.everyone import Everyone
 from metastore.services.sizes import SizeService
 from metastore.storage.pages import sizes as repository
 from tests.fixtures.application import called, counted
@@ -39,7 +40,7 @@ def execute(application: Application, statement: str) -> Any:
 
 
 def overview(service: SizeService) -> SizeOverview:
-    return SizeOverview(service._store)
+    return SizeOverview(service._store, Everyone(service._store))
 
 
 def measured(application: Application, service: SizeService) -> dict[str, tuple[Any, ...]]:

@@ -15,6 +15,7 @@ from metastore.app.timers import expiry
 from metastore.domain.names import TableName
 from metastore.domain.transactions import WriteId
 from metastore.errors import InvalidOperationError, LockNotFoundError, UnavailableError
+from metastore.services.authorization.everyone import Everyone
 from metastore.services.locks import LockService
 from metastore.services.timeouts import TimeoutService
 from metastore.services.transactions import TransactionService
@@ -45,7 +46,7 @@ def store(database_url: str) -> Iterator[Store]:
 
 @pytest.fixture
 def transactions(store: Store) -> TransactionService:
-    return TransactionService(store, TIMEOUT)
+    return TransactionService(store, TIMEOUT, Everyone(store))
 
 
 def execute(store: Store, statement: str) -> list[Any]:
@@ -163,7 +164,7 @@ def test_a_timer_that_never_started_is_stopped(store: Store) -> None:
 
 
 def test_a_user_has_a_limited_number_of_open_transactions(store: Store) -> None:
-    limited = TransactionService(store, TIMEOUT, 3)
+    limited = TransactionService(store, TIMEOUT, Everyone(store), 3)
     first = limited.open(OpenTxnRequest(2, "me", "here"))
     with pytest.raises(InvalidOperationError, match="METASTORE_MAX_OPEN_TRANSACTIONS"):
         limited.open(OpenTxnRequest(2, "me", "here"))

@@ -54,6 +54,9 @@ def is_exact(grants: CallerGrants) -> bool:
 class Authorization:
     """Decides what the caller of the current call may do and see."""
 
+    hides_objects = True
+    """Whether some callers do not see all objects."""
+
     def __init__(self, store: Store, admins: Administrators, roots: Roots, *, by_policy: bool = False) -> None:
         self._store = store
         self._cache = GrantsCache(admins, by_policy=by_policy)
@@ -71,6 +74,11 @@ class Authorization:
     def cached(self, work: UnitOfWork) -> CallerGrants:
         """Returns the caller's grants, which may be out of date."""
         return self._cache.cached(work).grants
+
+    def privileges_version(self) -> int | None:
+        """Returns the version of all privileges; None if they are not checked."""
+        with self._store.read() as work:
+            return work.access.version()
 
     def for_call(self, grants: CallerGrants, _requirements: Iterable[Requirement]) -> CallerGrants:
         """Returns the grants with which the requirements of a call are checked."""
@@ -306,17 +314,6 @@ class Authorization:
 
 def _holder(grants: CallerGrants) -> str | None:
     return None if grants.is_admin or Duty.DATA in grants.duties else grants.user or ""
-
-
-def alterable_ids(store: Store, rights: Authorization | None, name: TableName) -> list[int] | None:
-    """Returns the id of a table, or the ids of a database's tables that the caller may alter, or None for all tables.
-
-    `rights`: None if the caller sees everything. Raises NotFoundError.
-    """
-    if rights is not None:
-        return rights.alterable_ids(name)
-    with store.read() as work:
-        return ids_within(work, name)
 
 
 def without_secrets(encoded: EncodedStruct[Table]) -> EncodedStruct[Table]:

@@ -30,8 +30,7 @@ class RestoredLocations:
     partition of the table, has been created there since: both would show the same files.
     """
 
-    def __init__(self, authorization: Authorization | None, roots: Roots) -> None:
-        """`authorization`: None if every caller may register every location."""
+    def __init__(self, authorization: Authorization, roots: Roots) -> None:
         self._authorization = authorization
         self._roots = roots
 
@@ -42,7 +41,7 @@ class RestoredLocations:
             if not owns_data(table) and table.sd.location:
                 used = work.locations.later_owners([table.sd.location], stored.ref.id, ids)
                 check_available(text for text, use in used.items() if use.itself)
-            if not self._authorization:
+            if self._is_free(work):
                 continue
             locations = [*filter(None, [table.sd.location]), *work.partitions.locations(stored.ref)]
             trashed = _trashed(work, drop, moves) if owns_data(table) else []
@@ -77,12 +76,11 @@ class RestoredLocations:
 
     def _is_free(self, work: UnitOfWork) -> bool:
         """Returns whether the caller may restore rows where external tables show them."""
-        grants = self._authorization.cached(work) if self._authorization else None
-        return grants is None or grants.is_admin
+        return self._authorization.cached(work).is_admin
 
     def _check(self, work: UnitOfWork, table_id: int, locations: Iterable[str], trashed: Collection[str]) -> None:
-        grants = self._authorization.cached(work) if self._authorization else None
-        if grants is None or grants.is_admin:
+        grants = self._authorization.cached(work)
+        if grants.is_admin:
             return
         asked = set(self._roots.canonical(paths.absolute(locations)).values())
         asked -= granted_locations(work, grants, self._roots, asked)

@@ -13,6 +13,7 @@ from sqlalchemy import NullPool, create_engine, text
 from thrift.protocol.TBase import TExceptionBase
 from thrift.Thrift import TApplicationException
 
+from metastore.services.authorization.everyone import Everyone
 from metastore.services.notifications import NotificationService
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
@@ -184,7 +185,7 @@ def cleaned(url: str, time_to_live: float) -> int:
     settings = Settings(database_url=url)
     store = Store(make_engine(settings, url), settings)
     try:
-        return NotificationService(store, time_to_live).clean()
+        return NotificationService(store, time_to_live, Everyone(store)).clean()
     finally:
         store.close()
 
