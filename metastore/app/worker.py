@@ -32,7 +32,7 @@ from metastore.protocol.traced_records import TracedRecords
 from metastore.services.authorization.everyone import Everyone
 from metastore.services.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.files.journal import Journal, ignore_step
-from metastore.services.files.reconciliation import RestorationService
+from metastore.services.files.reconciliation import ReconciliationService
 from metastore.services.servers import ServerService
 from metastore.services.sizes import SizeService
 from metastore.services.timeouts import TimeoutService
@@ -148,9 +148,9 @@ class Application:
         for timer in self._timers:
             timer.start()
 
-    def restoration(self) -> RestorationService:
+    def reconciliation(self) -> ReconciliationService:
         """Returns the service that reconciles files and a restored database. Only a command uses it."""
-        return RestorationService(self.journal)
+        return ReconciliationService(self.journal)
 
     def observe(
         self, *, connections: int, calls: int, waiting: int, resident: int, queued_calls: int, queued_seconds: float

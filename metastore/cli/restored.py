@@ -18,7 +18,7 @@ def reconcile(settings: Settings, *, dry_run: bool, take_over: bool) -> str:
         runner.check(url)
         application = Application(settings, url)
         try:
-            report = application.restoration().reconcile(dry_run=dry_run, take_over=take_over)
+            report = application.reconciliation().reconcile(dry_run=dry_run, take_over=take_over)
         finally:
             application.close()
     print_table("Locations", ["location", "action"], [[text, action] for text, action in report.findings])

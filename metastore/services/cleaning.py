@@ -10,10 +10,10 @@ from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError, InvalidOperationError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.files.cleaned_directories import cleaned
-from metastore.services.files.dead_writes import DeadWriteCleaning
+from metastore.services.files.dead_write_cleaning import DeadWriteCleaning
 from metastore.services.files.journal import Journal
-from metastore.services.files.retired import RetiredCleaning
-from metastore.services.files.unregistered import UnregisteredCleaning
+from metastore.services.files.retired_cleaning import RetiredCleaning
+from metastore.services.files.unregistered_cleaning import UnregisteredCleaning
 from metastore.services.service import FileService
 from thrift_idl.gen.metastore.ttypes import CleanedLocation, CleanResult
 

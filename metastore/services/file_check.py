@@ -13,7 +13,7 @@ from metastore.services.authorization.authorization import Authorization
 from metastore.services.files.cleaned_directories import OWN_DIRECTORIES, with_subdirectories
 from metastore.services.files.journal import Journal
 from metastore.services.files.ownership import borrowed, without_borrowed
-from metastore.services.files.retired import is_visible
+from metastore.services.files.retired_cleaning import is_visible
 from metastore.services.files.usage import unused
 from metastore.services.rules.existing_files import has_directories
 from metastore.services.rules.locations import locations_of

@@ -23,7 +23,7 @@ from metastore.services.files.change_loop import Attempt
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import move_registered_directory
 from metastore.services.files.planning import check_unblocked, plan_moves
-from metastore.services.files.retirement import check_not_replaced, moves_of_replaced
+from metastore.services.files.replaced_locations import check_not_replaced, moves_of_replaced
 from metastore.services.rules.denials import denial
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.locations import admit_descriptors, locations_of

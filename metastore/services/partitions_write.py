@@ -16,7 +16,7 @@ from metastore.services.files.change_loop import Attempt, LookNeededError
 from metastore.services.files.open_writes import root_of
 from metastore.services.files.own_locations import check_defaults, require_partitions_apart
 from metastore.services.files.planning import plan_removal
-from metastore.services.files.retirement import replaced_at_defaults
+from metastore.services.files.replaced_locations import replaced_at_defaults
 from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.existing_files import count_files, find_skewed_directories
 from metastore.services.rules.locations import admit_descriptors, is_managed

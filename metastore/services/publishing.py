@@ -22,7 +22,7 @@ from metastore.services.files.change_loop import Attempt
 from metastore.services.files.open_writes import close_published
 from metastore.services.files.own_locations import require_retirable
 from metastore.services.files.planning import check_unblocked
-from metastore.services.files.retirement import replaced_locations, retire
+from metastore.services.files.replaced_locations import replaced_locations, retire
 from metastore.services.rules.denials import denial
 from metastore.services.rules.events import befores, table_text, write_partitions
 from metastore.services.rules.locations import admit_descriptors, locations_of

@@ -26,7 +26,7 @@ from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, relocate
 from metastore.services.files.open_writes import move_registered, rewrite_partitions
 from metastore.services.files.planning import check_unblocked, plan_moves
-from metastore.services.files.retirement import check_not_replaced
+from metastore.services.files.replaced_locations import check_not_replaced
 from metastore.services.rules.events import table_text
 from metastore.services.rules.locations import admit_table
 from metastore.services.rules.lookup import get_home, lock_tables, required, taken

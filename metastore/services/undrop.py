@@ -28,15 +28,15 @@ from metastore.errors import (
     NotFoundError,
 )
 from metastore.services.authorization.authorization import Authorization
-from metastore.services.authorization.restored import RestoredLocations
+from metastore.services.authorization.undropped_locations import UndroppedLocations
 from metastore.services.cascade.dependencies import is_dependent, rewrite
-from metastore.services.cascade.dropping import forget_by_name, restore_by_name
+from metastore.services.cascade.dropping import forget_by_name, undrop_by_name
 from metastore.services.files.change_loop import Attempt
 from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import move_registered, rewrite_partitions
-from metastore.services.files.planning import check_available, plan_restore
-from metastore.services.files.restore import moves_since, restore_contents, restore_target
+from metastore.services.files.planning import check_available, plan_undrop
+from metastore.services.files.undropping import moves_since, undrop_contents, undrop_target
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import required
 from metastore.services.rules.table_data import data_of, locations_of_partition
@@ -65,14 +65,14 @@ class UndropTarget(NamedTuple):
 
 
 class Undropped(NamedTuple):
-    """The kind of drop that was undone, the object under its present name, and the number of restored partitions."""
+    """The kind of drop that was undone, the object under its present name, and the number of undropped partitions."""
 
     kind: str
     table: TableName
     partitions: int
 
 
-class _Restoration(NamedTuple):
+class _Undoing(NamedTuple):
     """`operations` are to be carried out; the rows of `current` locations are no longer replaced by newer ones."""
 
     undropped: Undropped
@@ -90,7 +90,7 @@ class UndropService(FileService):
     def __init__(self, journal: Journal, authorization: Authorization) -> None:
         super().__init__(journal)
         self._authorization = authorization
-        self._restored = RestoredLocations(authorization, self._warehouse.roots)
+        self._undropped = UndroppedLocations(authorization, self._warehouse.roots)
 
     def dropped(self, catalog: str, database: str | None) -> list[tuple[Drop, int, int]]:
         """Lists drops that can be undone, the newest first, each with the files and bytes in the trash.
@@ -131,15 +131,15 @@ class UndropService(FileService):
             raise InvalidInputError("undrop needs a name: DATABASE, DATABASE.TABLE or DATABASE.TABLE@PARTITION")
         grants = self._authorization.grants()
         try:
-            restored = self._loop.change(lambda work, attempt: self._restore(work, attempt, target, grants))
+            undone = self._loop.change(lambda work, attempt: self._undo(work, attempt, target, grants))
         except _NameTakenError:
             raise
         except AlreadyExistsError as error:
             general = f"{str(target.table).rstrip('.')}: {error}: drop or rename the existing object first"
             raise AlreadyExistsError(self._partition_conflict(target) or general) from None
-        self._journal.carry_out(restored.operations)  # after the commit (see `files.change_loop`)
-        self._remove_marks(restored.current)
-        return restored.undropped
+        self._journal.carry_out(undone.operations)  # after the commit (see `files.change_loop`)
+        self._remove_marks(undone.current)
+        return undone.undropped
 
     def purge(self) -> None:
         """Makes expired drops permanent, one by one. The journal deletes their files. Any server may do it."""
@@ -154,7 +154,7 @@ class UndropService(FileService):
                     forget_by_name(work, catalog, table_id)
                 work.drops.purge(drop_id)
 
-    def _restore(self, work: UnitOfWork, attempt: Attempt, target: UndropTarget, grants: CallerGrants) -> _Restoration:
+    def _undo(self, work: UnitOfWork, attempt: Attempt, target: UndropTarget, grants: CallerGrants) -> _Undoing:
         """Undoes the drop in the catalog and plans the moves of its files."""
         name = target.table
         live = work.tables.find(name, lock="change") if name.name else None
@@ -169,38 +169,38 @@ class UndropService(FileService):
             raise _nothing(target)
         _check_new_name(target, drop)
         if drop.kind == DATABASE and not name.name:
-            return self._restore_database(work, attempt, drop)
+            return self._undrop_database(work, attempt, drop)
         if drop.kind in (DATABASE, TABLE):
-            return self._restore_table(work, attempt, drop, target)
+            return self._undrop_table(work, attempt, drop, target)
         if live is None or live.ref.id != drop.table_id:
             raise NotFoundError(f"{name} is dropped: undrop the table first")
         names = _matching_names(work, drop, target) if target.partition else None
         if drop.kind == PARTITIONS:
-            return self._restore_partitions(work, attempt, drop, live, names)
-        operations, current, returned = restore_contents(work, attempt, self._warehouse, drop, live, names)
-        self._restored.check(work, drop, live.ref.id, returned)
-        return _Restoration(Undropped(drop.kind, name, len(names or ()) or drop.partitions), operations, current)
+            return self._undrop_partitions(work, attempt, drop, live, names)
+        operations, current, returned = undrop_contents(work, attempt, self._warehouse, drop, live, names)
+        self._undropped.check(work, drop, live.ref.id, returned)
+        return _Undoing(Undropped(drop.kind, name, len(names or ()) or drop.partitions), operations, current)
 
-    def _restore_database(self, work: UnitOfWork, attempt: Attempt, drop: Drop) -> _Restoration:
+    def _undrop_database(self, work: UnitOfWork, attempt: Attempt, drop: Drop) -> _Undoing:
         name = DatabaseName(drop.catalog, drop.database)
         if work.databases.find(name):
             raise _NameTakenError(
                 f"database {name} exists already: undrop its tables one by one, with --as NAME if a name is in use"
             )
-        self._restored.check_free(work, drop)
-        work.drops.restore_database(drop.id)
+        self._undropped.check_free(work, drop)
+        work.drops.undrop_database(drop.id)
         missing = NotFoundError(f"catalog {drop.catalog}, of database {name}, no longer exists")
         stored = required(work.databases.find(name), missing)
         work.record(events.create_database(database_text(stored.encoded.decode())))
         ids = [table.id for table in work.drops.tables(drop.id)]
         self._show(work, drop, ids, stored.id)
-        self._restored.check_tables(work, drop, ids)
-        operations = plan_restore(work, attempt, drop.id, restore_target(None))
+        self._undropped.check_tables(work, drop, ids)
+        operations = plan_undrop(work, attempt, drop.id, undrop_target(None))
         work.drops.finish(drop.id)
-        return _Restoration(Undropped(DATABASE, name.table(""), 0), operations, [])
+        return _Undoing(Undropped(DATABASE, name.table(""), 0), operations, [])
 
-    def _restore_table(self, work: UnitOfWork, attempt: Attempt, drop: Drop, target: UndropTarget) -> _Restoration:
-        """Restores one table of a dropped database, or a dropped table with the dependents dropped with it."""
+    def _undrop_table(self, work: UnitOfWork, attempt: Attempt, drop: Drop, target: UndropTarget) -> _Undoing:
+        """Undrops one table of a dropped database, or a dropped table with the dependents dropped with it."""
         missing = NotFoundError(
             f"database {target.table.database} was dropped: undrop it first (metastore undrop DATABASE)"
         )
@@ -226,13 +226,13 @@ class UndropService(FileService):
             moves = [Move(locations[0], paths.table_location(home, name.name))]
         if target.new_name:
             self._rename(work, stored, name, moves)
-        self._restored.check_tables(work, drop, ids, moves)
+        self._undropped.check_tables(work, drop, ids, moves)
         included = [follow(location, moves) for location in locations]
-        target_of = restore_target(included if drop.kind == DATABASE else None, moves)
-        operations = plan_restore(work, attempt, drop.id, target_of, table_id, self._restored.own(work, included))
+        target_of = undrop_target(included if drop.kind == DATABASE else None, moves)
+        operations = plan_undrop(work, attempt, drop.id, target_of, table_id, self._undropped.own(work, included))
         if len(ids) == len(hidden) and drop.kind == TABLE:
             work.drops.finish(drop.id)
-        return _Restoration(Undropped(TABLE, name, 0), operations, [])
+        return _Undoing(Undropped(TABLE, name, 0), operations, [])
 
     def _show(
         self,
@@ -247,14 +247,14 @@ class UndropService(FileService):
         if missing := sorted(set(work.drops.missing_bases(ids))):
             text = f"it depends on {', '.join(missing)}: undrop the dropped base first"
             raise InvalidOperationError(text, others=missing)
-        work.drops.restore_tables(drop.id, ids, database_id, renamed_id, name.name if name else "")
+        work.drops.undrop_tables(drop.id, ids, database_id, renamed_id, name.name if name else "")
         work.mark_partitions_changed(ids)
         tables = work.tables.find_ids(ids)
         for stored in tables:
             table = stored.encoded.decode()
             if is_dependent(table) and not work.dependencies.upwards([stored.ref.id]):
                 raise NotFoundError(f"{stored.ref.name} depends on tables that were purged: create it again")
-            restore_by_name(work, stored)
+            undrop_by_name(work, stored)
             work.record(table_events.create_table(table_text(table)))
         return tables
 
@@ -270,17 +270,17 @@ class UndropService(FileService):
         if moves:
             rewrite_partitions(work, stored.ref, None, moves)
 
-    def _restore_partitions(
+    def _undrop_partitions(
         self, work: UnitOfWork, attempt: Attempt, drop: Drop, live: StoredTable, names: list[str] | None
-    ) -> _Restoration:
-        """Restores all partitions of a drop, or only those in `names`."""
+    ) -> _Undoing:
+        """Undrops all partitions of a drop, or only those in `names`."""
         moves = moves_since(work, drop, live)
         restored = work.drops.partition_names(drop.id) if names is None else names
-        work.drops.restore_partitions(drop.id, live.ref.id, names)
+        work.drops.undrop_partitions(drop.id, live.ref.id, names)
         if moves:
             rewrite_partitions(work, live.ref, named(restored), moves)
         work.mark_partitions_changed([live.ref.id])
-        self._restored.check_partitions(work, drop, live, restored, moves)
+        self._undropped.check_partitions(work, drop, live, restored, moves)
         table = live.encoded.decode()
         if is_dependent(table):
             rewrite(work, [live.ref.id])
@@ -289,11 +289,11 @@ class UndropService(FileService):
         if names is not None:
             partitions = work.partitions.select_stored(live.ref, named(names))
             included = [text for one in partitions for text in locations_of_partition(one.partition, root)]
-        operations = plan_restore(work, attempt, drop.id, restore_target(included, moves), live.ref.id, root)
+        operations = plan_undrop(work, attempt, drop.id, undrop_target(included, moves), live.ref.id, root)
         if names is None or not work.drops.update_remaining(drop.id):
             work.drops.finish(drop.id)
         count = drop.partitions if names is None else len(names)
-        return _Restoration(Undropped(PARTITIONS, live.ref.name, count), operations, [])
+        return _Undoing(Undropped(PARTITIONS, live.ref.name, count), operations, [])
 
     def _partition_conflict(self, target: UndropTarget) -> str | None:
         """Returns the message for a partition whose name is taken, or None if no name is."""

@@ -120,14 +120,14 @@ def test_data_left_in_place_is_restored_under_another_name(installation: Install
 def test_another_client_has_created_the_database_meanwhile(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    restore = Drops.restore_database
+    restore = Drops.undrop_database
 
     def later(drops: Drops, drop_id: int) -> None:
         if "doomed" not in installation.call("get_all_databases"):
             installation.call("create_database", Database("doomed"))
         restore(drops, drop_id)
 
-    monkeypatch.setattr(Drops, "restore_database", later)
+    monkeypatch.setattr(Drops, "undrop_database", later)
     installation.call("drop_database", "doomed", True, True)
     with pytest.raises(
         AlreadyExistsError, match="doomed: Database already exists: drop or rename the existing object first"

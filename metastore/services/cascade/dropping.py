@@ -81,7 +81,7 @@ def drop_rows(work: UnitOfWork, table_id: int, table: Table, drop_id: int | None
         follow_rename(work, table, _hidden(table, table_id))
 
 
-def restore_by_name(work: UnitOfWork, stored: StoredTable) -> None:
+def undrop_by_name(work: UnitOfWork, stored: StoredTable) -> None:
     """Gives an undropped table its transactional rows again, which are stored by the table's name."""
     table = stored.encoded.decode()
     follow_rename(work, _hidden(table, stored.ref.id), table)

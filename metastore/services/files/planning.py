@@ -102,7 +102,7 @@ def plan_removal(
     return work.file_operations.schedule(new, table_id, above, drop_id, absorb_replaced=True)
 
 
-def plan_restore(
+def plan_undrop(
     work: UnitOfWork,
     attempt: Attempt,
     drop_id: int,

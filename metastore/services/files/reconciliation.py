@@ -41,7 +41,7 @@ class Report(NamedTuple):
     event: int
 
 
-class RestorationService:
+class ReconciliationService:
     """Rules of `metastore db restored`. It may be repeated, and interrupted at any moment."""
 
     def __init__(self, journal: Journal) -> None:

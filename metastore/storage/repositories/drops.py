@@ -154,7 +154,7 @@ class Drops(Repository):
         values = {"catalog": name.catalog, "database": name.database, "name": name.name}
         return [Drop(*row) for row in self._connection.execute(statements.OF_TABLE_NAME, values)]
 
-    def restore_tables(self, drop_id: int, ids: Sequence[int], database_id: int, renamed: int, name: str) -> None:
+    def undrop_tables(self, drop_id: int, ids: Sequence[int], database_id: int, renamed: int, name: str) -> None:
         """Makes tables of a drop visible again, in their old database or, if it is gone, in `database_id`.
 
         The table `renamed` gets the name `name`. Raises AlreadyExistsError if a name is taken.
@@ -169,7 +169,7 @@ class Drops(Repository):
         self._connection.execute(statements.KEEP_TABLE if partition_ids is None else statements.KEEP_PARTITIONS, values)
         self._connection.execute(statements.KEEP_STATISTICS, values)
 
-    def restore_statistics(self, drop_id: int, exact: Sequence[int], ids: Sequence[int]) -> None:
+    def undrop_statistics(self, drop_id: int, exact: Sequence[int], ids: Sequence[int]) -> None:
         """Restores the statistics of the partitions `exact`, or of the table itself; deletes the copies of `ids`."""
         self._connection.execute(
             statements.RESTORE_ROWS["column_statistics"], {"drop_id": drop_id, "ids": number_array_literal(exact)}
@@ -181,7 +181,7 @@ class Drops(Repository):
         for statement in statements.KEEP_DATABASE.values():
             self._connection.execute(statement, {"drop_id": drop_id, "database_id": database_id})
 
-    def restore_database(self, drop_id: int) -> None:
+    def undrop_database(self, drop_id: int) -> None:
         """Restores a database without its tables. Functions and privileges that exist again are not replaced.
 
         Raises AlreadyExistsError if its name is taken.
@@ -199,7 +199,7 @@ class Drops(Repository):
         name: str | None = self._connection.execute(statements.FIND_TAKEN, values).scalar()
         return name
 
-    def restore_partitions(self, drop_id: int, table_id: int, names: Sequence[str] | None) -> None:
+    def undrop_partitions(self, drop_id: int, table_id: int, names: Sequence[str] | None) -> None:
         """Restores partitions, with their skewed locations, statistics, privileges and dependencies (5 or 6
         statements).
 

@@ -346,7 +346,7 @@ class History:
         with self.catalog.application._store.transaction(audited=False) as work:
             work.lineage.mark("true")
         for _ in range(self._random.choice([1, 2, 3])):
-            self.catalog.application.restoration().reconcile(dry_run=False)
+            self.catalog.application.reconciliation().reconcile(dry_run=False)
         self.catalog.close()
         self.catalog.open()
         self.databases = set(backup.databases)

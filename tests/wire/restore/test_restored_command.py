@@ -9,7 +9,7 @@ from time import time
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 
-from metastore.services.files.reconciliation import RestorationService
+from metastore.services.files.reconciliation import ReconciliationService
 from tests.wire.builders import partition, table
 from tests.wire.restore.catalog import TRASH, RestoredCatalog
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, NotificationEventRequest
@@ -264,10 +264,10 @@ def test_an_interrupted_run_continues(
         (catalog.warehouse / "db.db" / name / "part-0").write_text(f"{name} later")
         catalog.call("truncate_table", "db", name, None)
     catalog.restore(file)
-    restart = RestorationService._restart
-    monkeypatch.setattr(RestorationService, "_restart", interrupted)
+    restart = ReconciliationService._restart
+    monkeypatch.setattr(ReconciliationService, "_restart", interrupted)
     assert catalog.command("restored", "--warehouse", str(catalog.warehouse)) != 0
-    monkeypatch.setattr(RestorationService, "_restart", restart)
+    monkeypatch.setattr(ReconciliationService, "_restart", restart)
     for _ in range(2):
         reconcile(catalog, capsys)
         assert [catalog.rows(name) for name in ("one", "two")] == [["one before"], ["two before"]]

@@ -21,8 +21,8 @@ from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
 
-class RestoredLocations:
-    """Checks restored locations whose files have stayed where they were.
+class UndroppedLocations:
+    """Checks locations of undropped objects whose files have stayed where they were.
 
     Locations whose files come back from the trash are left out: moving the files checks them. `moves`: of directories
     since the drop, or by a new name. Methods raise PermissionDeniedError if another object is at or below a location by

@@ -14,8 +14,8 @@ from metastore.services.files.change_loop import Attempt
 from metastore.services.files.changed_objects import ChangedObjects, Owner
 from metastore.services.files.moves import Move, follower, relocate
 from metastore.services.files.open_writes import root_of
-from metastore.services.files.planning import check_unblocked, plan_restore
-from metastore.services.files.retirement import replaced_locations, retire
+from metastore.services.files.planning import check_unblocked, plan_undrop
+from metastore.services.files.replaced_locations import replaced_locations, retire
 from metastore.services.rules.denials import denial
 from metastore.services.rules.locations import locations_of
 from metastore.storage.references import TABLE_ITSELF, StoredTable
@@ -34,8 +34,8 @@ class _Descriptors(NamedTuple):
     restored: StorageDescriptor
 
 
-def restore_target(locations: Iterable[str] | None, moves: Sequence[Move] = ()) -> Callable[[str], str | None]:
-    """Returns a function that maps an old location to the one to restore to, for `plan_restore`.
+def undrop_target(locations: Iterable[str] | None, moves: Sequence[Move] = ()) -> Callable[[str], str | None]:
+    """Returns a function that maps an old location to the one to restore to, for `plan_undrop`.
 
     It follows `moves` since the drop. Locations that are not in `locations` map to None (None: all are restored).
     """
@@ -58,7 +58,7 @@ def moves_since(work: UnitOfWork, drop: Drop, live: StoredTable) -> list[Move]:
     return [Move(one.location, one.target or one.location) for one in moved if drop.kind != PARTITIONS or not one.root]
 
 
-def restore_contents(
+def undrop_contents(
     work: UnitOfWork, attempt: Attempt, warehouse: Warehouse, drop: Drop, live: StoredTable, names: Sequence[str] | None
 ) -> tuple[list[int], list[str], list[str]]:
     """Undoes a truncation or an overwrite of a table, or only of the partitions in `names`.
@@ -72,7 +72,7 @@ def restore_contents(
     operations = []
     if drop.kind == TRUNCATED:
         locations = [text for change in changes for text in locations_of(change.restored)]
-        operations = plan_restore(work, attempt, drop.id, restore_target(locations, moves), live.ref.id, root_of(live))
+        operations = plan_undrop(work, attempt, drop.id, undrop_target(locations, moves), live.ref.id, root_of(live))
     else:
         _swap_retired(work, warehouse, live, changes)
     if not work.drops.update_remaining(drop.id):
@@ -105,7 +105,7 @@ def _restore_objects(
         _restore_object(now, was, drop, label, moves, with_counts=is_unchanged)
     objects.write()
     with_statistics = [number for number in unchanged if unchanged[number]]
-    work.drops.restore_statistics(drop.id, with_statistics, objects.partition_ids or ())
+    work.drops.undrop_statistics(drop.id, with_statistics, objects.partition_ids or ())
     return changes
 
 

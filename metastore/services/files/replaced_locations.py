@@ -1,4 +1,4 @@
-"""Retired locations: publishing has replaced them. Cleaning removes their files after the grace time."""
+"""Replaced locations: writers have published others instead. Cleaning removes their files after the grace time."""
 
 from __future__ import annotations
 
