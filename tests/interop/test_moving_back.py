@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.bench.following.writers import DATABASES, Writer
+from tests.interop.following_writers import DATABASES, Writer
 
 from metastore.cli.commands import run
 from metastore.domain.names import DatabaseName
