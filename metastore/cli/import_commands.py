@@ -191,9 +191,10 @@ def back(
     Runs until it is stopped. SOURCE then stays up to date until you retire it. Files are not touched. Reads this
     server through Thrift.
     """
-    from metastore.cli.returning import run_back
+    from metastore.cli.returning import WayBack, run_back
 
-    run_back(Settings.load(options), source, address or source, uri, report, once=once, give_back=give_back)
+    way = WayBack(source=source, address=address or source, uri=uri, once=once, give_back=give_back)
+    run_back(Settings.load(options), way, report)
 
 
 @import_.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -23,23 +24,41 @@ _PAUSE: Final = 0.5  # seconds between two readings of the log
 _RETRY: Final = 2.0  # seconds after a failure
 
 
-def run_back(
-    settings: Settings, source: str, address: str, uri: str, file: Path | None, *, once: bool, give_back: bool
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class WayBack:
+    """What changes are returned, and until when.
+
+    Attributes:
+        source: the source that was imported, as the import names it.
+        address: the Thrift address at which the source takes changes.
+        uri: of this server.
+        once: end when the source has all changes.
+        give_back: then also give the databases back.
+    """
+
+    source: str
+    address: str
+    uri: str
+    once: bool
+    give_back: bool
+
+
+def run_back(settings: Settings, way: WayBack, file: Path | None) -> None:
     """Returns changes until a signal arrives; with `once` or `give_back`, until the source has all of them.
 
-    Raises ConfigurationError if the source cannot be written to, NotFoundError, InvalidOperationError, ConflictError.
+    `file`: of the report. Raises ConfigurationError if the source cannot be written to, NotFoundError,
+    InvalidOperationError, ConflictError.
     """
-    if not address.startswith("thrift://"):
+    if not way.address.startswith("thrift://"):
         raise ConfigurationError(
-            f"{safe_url(address)} cannot be written to: changes go back through Thrift. Add --to thrift://host:9083"
+            f"{safe_url(way.address)} cannot be written to: changes go back through Thrift. Add --to thrift://host:9083"
         )
-    with reporting(file, "back", address, uri) as report:
+    with reporting(file, "back", way.address, way.uri) as report:
         while True:
             try:
-                _run(settings, source, address, uri, report, once=once, give_back=give_back)
+                _run(settings, way, report)
             except UnavailableError as error:
-                if once or give_back:
+                if way.once or way.give_back:
                     raise
                 click.echo(printable(f"metastore: {error}"), err=True)
                 time.sleep(_RETRY)
@@ -47,23 +66,21 @@ def run_back(
                 return
 
 
-def _run(
-    settings: Settings, source: str, address: str, uri: str, report: Report, *, once: bool, give_back: bool
-) -> None:
+def _run(settings: Settings, way: WayBack, report: Report) -> None:
     with (
         opened_store(settings) as store,
-        opened_source(uri) as ours,
-        opened_source(address) as theirs,
-        closing(ThriftCalls(address)) as calls,
+        opened_source(way.uri) as ours,
+        opened_source(way.address) as theirs,
+        closing(ThriftCalls(way.address)) as calls,
     ):
-        returner = Returner(store, safe_url(source), ours, theirs, calls)
+        returner = Returner(store, safe_url(way.source), ours, theirs, calls)
         with returner.lock(), _filled(report, returner):
             done = returner.catch_up()
-            _say(f"{done.events} events applied to {address}: it has the changes up to event {done.position}")
-            if give_back:
+            _say(f"{done.events} events applied to {way.address}: it has the changes up to event {done.position}")
+            if way.give_back:
                 done = returner.give_back()
-                _say(f"{address} owns the databases again, after {done.events} more events. Next: move the clients")
-            elif not once:
+                _say(f"{way.address} owns the databases again, after {done.events} more events. Next: move the clients")
+            elif not way.once:
                 _continue(returner)
 
 

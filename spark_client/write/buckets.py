@@ -21,7 +21,7 @@ from spark_client.write.bucket_hash import bucket_number
 from spark_client.write.empty_buckets import add_empty_files
 from spark_client.write.placement import Write
 from spark_client.write.snapshot import Snapshot, Values
-from spark_client.write.staging import StagedFile, write_staging
+from spark_client.write.staging import StagedFile, WriteDirectory, write_staging
 
 
 def write_buckets(
@@ -29,9 +29,7 @@ def write_buckets(
     write: Write,
     rows: DataFrame,
     snapshot: Snapshot,
-    directory: str,
-    query_id: str,
-    max_size: int | None = None,
+    into: WriteDirectory,
 ) -> tuple[StagedFile, ...]:
     """Writes the rows as `write_staging`, with files in the partitions' directories under their final names.
 
@@ -41,17 +39,17 @@ def write_buckets(
     table = write.table
     kept = {} if write.overwrite else {values: existing.buckets.count for values, existing in snapshot.items()}
     number = bucket_number(table, rows, _by_count(table, kept))
-    staged = write_staging(table, rows, number, directory, query_id, _order(table), max_size)
+    staged = write_staging(table, rows, number, into, _order(table))
     files = Files(context.spark)
     if not write.overwrite:
         _check_partitions(files, table, staged, snapshot)
-    named = _named(files, staged, directory)
+    named = _named(files, staged, into.location)
     if not creates_empty_files(context.spark.conf.get(EMPTY_FILES, None), table.parameters):
         return named
     counts = {file.values: kept.get(file.values, table.buckets.count) for file in named}
     if write.static_partition is not None and (write.overwrite or write.static_partition not in snapshot):
         counts.setdefault(write.static_partition, table.buckets.count)
-    return add_empty_files(context.spark, table, named, counts, directory, query_id)
+    return add_empty_files(context.spark, table, named, counts, into.location, into.query_id)
 
 
 def _by_count(table: Table, kept: dict[Values, int]) -> list[tuple[int, list[Values]]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -50,47 +50,42 @@ def create_as_select(
     `Insert`. Raises TableExistsError, and as `insert_all`.
     """
     with statement_of_batch(context.spark, ".".join(name_of(definition)).lower()) as batch:
-        return _created(
-            context, definition, data, batch, if_not_exists=if_not_exists, replaces=replace_existing, options=options
-        )
+        rows = _Rows(data, batch, options)
+        return _created(context, definition, rows, if_not_exists=if_not_exists, replaces=replace_existing)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of the new table, and how they are inserted: with fields of `Insert`, as part of a micro-batch."""
+
+    data: DataFrame
+    batch: MicroBatch | None
+    options: Mapping[str, Any]
 
 
 def _created(
-    context: Context,
-    definition: TableDefinition,
-    data: DataFrame,
-    batch: MicroBatch | None,
-    *,
-    if_not_exists: bool,
-    replaces: bool,
-    options: Mapping[str, Any],
+    context: Context, definition: TableDefinition, rows: _Rows, *, if_not_exists: bool, replaces: bool
 ) -> WriteResult | None:
     exists = table_exists(context, definition)
     if exists and not replaces:
         if if_not_exists:
             return None
         raise TableExistsError(f"Table or view {definition.name} already exists")
-    if exists and (result := _overwritten(context, definition, data, options)):
+    if exists and (result := _overwritten(context, definition, rows)):
         return result
     new = temporary_table(context, definition, replaces=exists)
     with _errors_for_user(new):
-        return _filled(context, new, data, batch, if_not_exists=if_not_exists, replaces=exists, options=options)
+        return _filled(context, new, rows, if_not_exists=if_not_exists, replaces=exists)
 
 
 def _filled(
-    context: Context,
-    new: TemporaryTable,
-    data: DataFrame,
-    batch: MicroBatch | None,
-    *,
-    if_not_exists: bool,
-    replaces: bool,
-    options: Mapping[str, Any],
+    context: Context, new: TemporaryTable, rows: _Rows, *, if_not_exists: bool, replaces: bool
 ) -> WriteResult | None:
     """Creates the temporary table, inserts the rows and gives the table its name. Drops it after an error."""
     new.create()
     try:
-        result = insert_into(context, f"{new.database}.{new.temporary_name}", data, batch=batch, **options)
+        name = f"{new.database}.{new.temporary_name}"
+        result = insert_into(context, name, rows.data, batch=rows.batch, **rows.options)
         before = context.metastore.get_table(new.database, new.temporary_name).location or ""
         if replaces:
             new.replace()
@@ -108,9 +103,7 @@ def _filled(
     return _moved(result, before, context.metastore.get_table(new.database, new.name).location or "")
 
 
-def _overwritten(
-    context: Context, definition: TableDefinition, data: DataFrame, options: Mapping[str, Any]
-) -> WriteResult | None:
+def _overwritten(context: Context, definition: TableDefinition, rows: _Rows) -> WriteResult | None:
     """Overwrites an existing table whose columns and format match the definition. It keeps its properties and grants.
 
     Returns None if the table does not match. Raises InvalidInsertError for a view, or if replacing it would lose its
@@ -123,7 +116,7 @@ def _overwritten(
     if datasource_format(existing) and is_written_by_file_sink(context, existing):
         return None  # Spark would read only the files that the stream wrote
     if matches_definition(context, definition, existing):
-        result = insert_into(context, existing.full_name, data, overwrite=True, whole=True, **options)
+        result = insert_into(context, existing.full_name, rows.data, overwrite=True, whole=True, **rows.options)
         refresh(context.spark, database, name)
         return result
     if existing.skew.columns:

@@ -36,7 +36,7 @@ from spark_client.write.result import WriteResult, result_of
 from spark_client.write.rows import normalise_static, table_rows
 from spark_client.write.skewed_directory import directory_number_by_partition
 from spark_client.write.snapshot import PartNumbers, Snapshot, Values, skews_unlike_table, take_snapshot
-from spark_client.write.staging import StagedFile, file_format, write_staging
+from spark_client.write.staging import StagedFile, WriteDirectory, file_format, write_staging
 from spark_client.write.unchanged_parts import copy_unchanged_parts
 from spark_client.write.writable import writable_table
 
@@ -205,15 +205,15 @@ class _PendingInsert:
     def _write_rows(self, known: Mapping[Values, Skew]) -> Sequence[StagedFile]:
         """Runs the Spark job. `known`: the skew of the partitions that the INSERT appends to."""
         write, context = self._write, self._context
-        directory, query_id = self.commit.directory, self.commit.query_id
         size = self._insert.max_file_size or max_file_size(context.spark, write.table)
+        into = WriteDirectory(self.commit.directory, self.commit.query_id, size)
         if write.table.buckets.count:
-            return write_buckets(context, write, self._rows, self._snapshot, directory, query_id, max_size=size)
+            return write_buckets(context, write, self._rows, self._snapshot, into)
         exceptions = skews_unlike_table(known, write.table)
         number = directory_number_by_partition(write.table.skew, exceptions, write.table)
         number = self._auto_skew.directory_number(write.table, number)
         most = self._most_directories(exceptions)
-        return write_staging(write.table, self._rows, number, directory, query_id, max_size=size, most=most)
+        return write_staging(write.table, self._rows, number, into, most=most)
 
     def _check_staged(self) -> None:
         """Raises InvalidInsertError if the files exceed Hive's limits or do not fit the partitions."""

@@ -35,6 +35,21 @@ _GATHERING = {"spark.sql.adaptive.coalescePartitions.minPartitionSize": "1b"}
 
 
 @dataclass(frozen=True, slots=True)
+class WriteDirectory:
+    """Where the files of a write go.
+
+    Attributes:
+        location: The write's directory.
+        query_id: The id of the write, with which the names of the files begin.
+        max_size: Maximum bytes of a file, if there is a limit.
+    """
+
+    location: str
+    query_id: str
+    max_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StagedFile:
     """A file in the write's directory.
 
@@ -65,16 +80,14 @@ def write_staging(
     table: Table,
     rows: DataFrame,
     number: Column | None,
-    location: str,
-    query_id: str,
+    into: WriteDirectory,
     order: Sequence[Column] = (),
-    max_size: int | None = None,
     *,
     most: int | None = None,
 ) -> tuple[StagedFile, ...]:
     """Writes the rows with one Spark job and returns its files.
 
-    Files are in `location/<partition directory>/skewed_directory=<number>/`, and their names begin with the query id.
+    Files are in `<location>/<partition directory>/skewed_directory=<number>/`, and their names begin with the query id.
     Rows are shuffled by these directories: several tasks write a heavy value, and one task writes many light ones.
     One task writes the few rows of a VALUES clause, without a shuffle.
 
@@ -82,10 +95,8 @@ def write_staging(
         table: The table of the rows.
         rows: The rows, with all partition columns.
         number: The skew directory or bucket of each row. None: files are in the directories of the partitions.
-        location: The write's directory.
-        query_id: The id of the write.
+        into: The write's directory. Files above its maximum size are split, unless `order` is given.
         order: The order of the rows in each file.
-        max_size: Maximum bytes of a file. Larger files are split, unless `order` is given.
         most: The largest number of directories, if it is known. If the tasks then make few files, nothing is shuffled.
     """
     keys = [column.name for column in table.partition_columns]
@@ -96,7 +107,7 @@ def write_staging(
         rows, is_gathered = rows if count == 1 else rows.coalesce(1), False
     if is_gathered := is_gathered and not _makes_few_files(rows, most):
         rows = with_settings(rows, _GATHERING)
-    staging = _Staging(rows, table, location, query_id, len(keys))
+    staging = _Staging(rows, table, into.location, into.query_id, len(keys))
     numbered, numbers = rows, []
     if number is not None:
         numbers = [_free_name("skewed_directory", rows.columns)]
@@ -108,9 +119,9 @@ def write_staging(
         numbered = rebalanced(numbered, directories)
     if order:
         numbered = _sorted(numbered, keys, numbers, order)
-    staging.write(numbered, location, directories)
+    staging.write(numbered, into.location, directories)
     staged = staging.count(count)
-    return staged if max_size is None or order else staging.split(staged, max_size)
+    return staged if into.max_size is None or order else staging.split(staged, into.max_size)
 
 
 @dataclass

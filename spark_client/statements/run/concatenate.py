@@ -30,7 +30,7 @@ from spark_client.write.placement import Write
 from spark_client.write.publication import publish
 from spark_client.write.skewed_directory import directory_number_by_partition
 from spark_client.write.snapshot import PartitionState, Values, take_snapshot
-from spark_client.write.staging import StagedFile, file_format, write_staging
+from spark_client.write.staging import StagedFile, WriteDirectory, file_format, write_staging
 
 FILE_SIZE, EXTERNAL_TOO = "hive.merge.size.per.task", "hive.concatenate.external.table"
 _DEFAULT_FILE_SIZE = 256_000_000  # bytes
@@ -166,7 +166,7 @@ def _merge(
             rows = rows.withColumn(column.name, F.lit(None if text == DEFAULT_PARTITION else text).cast("string"))
         context.on_step("planned")
         with commit.staging():
-            staged = write_staging(table, rows, number, commit.directory, commit.query_id)
+            staged = write_staging(table, rows, number, WriteDirectory(commit.directory, commit.query_id))
         context.on_step("staged")
         commit.set_files(staged, {values: existing}, {values: existing.skew})
         publish(context, [commit])
