@@ -29,12 +29,17 @@ def spelled_names(parameters: Mapping[str, str], names: Sequence[str]) -> list[s
     return [spelled.get(name, name) for name in names]
 
 
-def inherited_schema(columns: Sequence[tuple[str, str]], bases: Iterable[Mapping[str, str]]) -> dict[str, str]:
+def inherited_schema(
+    columns: Sequence[tuple[str, str]], bases: Iterable[Mapping[str, str]], *, keys: int = 0
+) -> dict[str, str]:
     """Returns the parameters of the schema of a view with these columns, (name, Hive's type).
 
     `bases`: parameters of the tables that the view reads. Each column is spelled as in the first base that has recorded
     it. The result is empty if a column is recorded nowhere or with another type, because a client other than Spark has
     changed it, or if all names are in lower case.
+
+    `keys`: the number of partition columns, which are last. They stay in lower case: Spark takes their names from the
+    metastore, and fails if the schema has others (CatalogTable.partitionSchema).
     """
     recorded: dict[tuple[str, str], dict[str, Any]] = {}
     for parameters in bases:
@@ -44,6 +49,8 @@ def inherited_schema(columns: Sequence[tuple[str, str]], bases: Iterable[Mapping
     if not all(column in recorded for column in wanted):
         return {}
     fields = [recorded[column] for column in wanted]
+    first_key = len(fields) - keys
+    fields[first_key:] = [{**field, "name": field["name"].lower()} for field in fields[first_key:]]
     if all(name == name.lower() for name in _names(fields)):
         return {}
     text = json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"), ensure_ascii=False)

@@ -17,7 +17,7 @@ from metastore.errors import ConflictError, InvalidInputError, InvalidOperationE
 from metastore.services.cascade.acid_tables import follow_rename
 from metastore.services.cascade.buckets import check_bucketing_columns, keep_table_order
 from metastore.services.cascade.columns import forget_columns_of_table
-from metastore.services.cascade.dependencies import check_alter, follow_altered, keep_keys
+from metastore.services.cascade.dependencies import check_alter, follow_altered
 from metastore.services.cascade.freshness import keep_fresh
 from metastore.services.cascade.retention import Retention
 from metastore.services.cascade.skew import keep_table_skew
@@ -105,7 +105,6 @@ class TableAlterService(ChangingService):
 
     def _successor(self, database: DatabaseName, old: Table, new: Table, context: Mapping[str, str]) -> Table:
         """Completes the new table with kept fields of the old one, and checks it by itself."""
-        keep_keys(old, new)
         new.createTime, new.creationMetadata = old.createTime, old.creationMetadata
         if new.owner == old.owner:
             new.ownerType = kept_kind(new.ownerType, old.ownerType)

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.interop.following_writers import DATABASES, Writer
 
 from metastore.cli.commands import run
 from metastore.domain.names import DatabaseName
@@ -23,6 +22,7 @@ from metastore.importing.verifier import Difference
 from metastore.importing.way_back.returner import Returner
 from tests.fixtures.real_hive import RealHive, why_not
 from tests.fixtures.server import Server, connected, running
+from tests.interop.following_writers import DATABASES, Writer
 from tests.interop.report import Report
 from tests.interop.sources import Databases, RealSource
 from tests.wire.authorization.granting import bag, on_database

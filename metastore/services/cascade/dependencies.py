@@ -46,16 +46,6 @@ def check_unmarked(table: Table) -> None:
         )
 
 
-def keep_keys(old: Table, new: Table) -> None:
-    """Gives a dependent table its partition columns back. Spark sends those with capital letters among the others."""
-    keys = old.partitionKeys or []
-    if not is_dependent(old) or not keys or new.partitionKeys or new.sd is None:
-        return
-    sent = [column.name.lower() for column in new.sd.cols or ()]
-    if sent == [column.name for column in (*old.sd.cols, *keys)]:
-        new.partitionKeys, new.sd.cols = keys, new.sd.cols[: -len(keys)]
-
-
 def follow_added(
     work: UnitOfWork, stored: StoredTable, table: Table, ids: Sequence[int], values: Sequence[Sequence[str]]
 ) -> None:
@@ -112,7 +102,7 @@ def rewrite(work: UnitOfWork, ids: Sequence[int], columns: Mapping[int, list[Fie
 def schema_of(dependent: Table, bases: Sequence[Table]) -> dict[str, str]:
     """Returns the parameters by which Spark spells a dependent table's columns as its bases do."""
     columns = [(column.name, column.type) for column in (*dependent.sd.cols, *dependent.partitionKeys)]
-    return inherited_schema(columns, [base.parameters for base in bases])
+    return inherited_schema(columns, [base.parameters for base in bases], keys=len(dependent.partitionKeys or ()))
 
 
 def _bases_of(work: UnitOfWork, ids: Sequence[int]) -> dict[int, list[StoredTable]]:

@@ -77,3 +77,13 @@ def test_names_of_partition_columns() -> None:
     assert spelled_names(recorded, ["ds", "hr"]) == ["Ds", "hR"]
     assert spelled_names(recorded, ["hr", "day"]) == ["hR", "day"]
     assert spelled_names({}, ["ds"]) == ["ds"]
+
+
+def test_partition_columns_stay_in_lower_case() -> None:
+    columns, recorded = (
+        [("bcol", "int"), ("ds", "string")],
+        _recorded(_field("bCol", "integer"), _field("Ds", "string")),
+    )
+    found = inherited_schema(columns, [recorded], keys=1)
+    assert [field["name"] for field in json.loads(found[SCHEMA])["fields"]] == ["bCol", "ds"]
+    assert inherited_schema([("ds", "string")], [recorded], keys=1) == {}
