@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from metastore.app.security import Security
-from metastore.app.services import Services, current_time
+from metastore.app.services import Services
 from metastore.handlers.catalogs import CatalogHandlers
 from metastore.handlers.cleaning import CleaningHandlers
 from metastore.handlers.column_statistics import ColumnStatisticsHandlers
@@ -67,6 +67,7 @@ from metastore.services.privileges import PrivilegeService
 from metastore.services.publishing import PublishingService
 from metastore.services.roles import RoleService
 from metastore.services.scans import ScanService
+from metastore.services.service import current_time
 from metastore.services.tables_alter import TableAlterService
 from metastore.services.tokens import TokenService
 from metastore.services.transactions import TransactionService

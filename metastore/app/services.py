@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 
 from metastore.services.authorization.authorization import Authorization
@@ -12,6 +11,7 @@ from metastore.services.databases import DatabaseService
 from metastore.services.files.journal import Journal
 from metastore.services.notifications import NotificationService
 from metastore.services.partitions_read import PartitionReadService
+from metastore.services.service import current_time
 from metastore.services.tables import TableService
 from metastore.services.undrop import UndropService
 from metastore.settings import Settings
@@ -30,8 +30,3 @@ class Services:
         most_bytes = settings.memory_limit // 4  # of events in one reply
         self.notifications = NotificationService(self.store, settings.event_retention, rights, most_bytes)
         self.cleaning = CleaningService(journal, timedelta(seconds=settings.replaced_file_retention), rights)
-
-
-def current_time() -> int:
-    """Returns seconds since 1970."""
-    return int(time.time())

@@ -16,7 +16,6 @@ from metastore.app.handlers import make_handlers
 from metastore.app.security import Security
 from metastore.app.services import Services
 from metastore.app.timer import Timer
-from metastore.domain.names import DatabaseName
 from metastore.domain.quotas import parse_quotas
 from metastore.errors import UnavailableError
 from metastore.handlers.fb303 import FacebookHandlers
@@ -194,21 +193,12 @@ class Application:
             self._rights,
             read_only=settings.read_only,
             audit_log=self._audit,
-            followed=self._followed,
+            followed=self.services.databases.followed,
             forwarder=forwarder,
         )
         quotas = QuotaGuard(parse_quotas(settings.quotas)) if settings.quotas else None
         handlers = make_handlers(settings, self.services, self._security, self._listener) | {"fb303": base}
         return Dispatcher(served(), handlers, self._records, guard, quotas, self._security.groups.of)
-
-    def _followed(self) -> dict[DatabaseName, str]:
-        """Returns the databases that belong to the source of an import, with its address.
-
-        Queries the database for each call: no server may accept a change after another one has read that the database
-        belongs to its source.
-        """
-        with self._store.read() as work:
-            return work.imports.borrowed_databases()
 
     def _make_timers(self) -> tuple[Timer, ...]:
         settings = self._settings

@@ -81,6 +81,15 @@ class DatabaseService(ChangingService):
         with self._store.read() as work:
             return get_database(work, name).encoded
 
+    def followed(self) -> dict[DatabaseName, str]:
+        """Returns the databases that belong to the source of an import, with its address.
+
+        Queries the database for each call: no server may accept a change after another one has read that the database
+        belongs to its source.
+        """
+        with self._store.read() as work:
+            return work.imports.borrowed_databases()
+
     def names(self, catalog: str, pattern: str | None) -> list[str]:
         """Lists names, ascending. `pattern`: a regular expression of `domain.names.pattern_regex`; None for all."""
         with self._store.read() as work:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -13,6 +14,11 @@ from metastore.storage.unit_of_work import Store
 
 Clock = Callable[[], int]
 """Returns seconds since 1970."""
+
+
+def current_time() -> int:
+    """Returns seconds since 1970."""
+    return int(time.time())
 
 
 class Service:

@@ -99,15 +99,19 @@ class TableService(ChangingService):
         table.parameters = dict(table.parameters)
         located = [] if is_view(table) else [table]
         with self._journal.new_directories([one.sd.location for one in located]) as directories:
-            existing = directories.existed_before(located)  # 1. look
-            _describe_files(table, existing, self._warehouse, new.context)
+            takes_files = takes_counts(table)
+            if existing := directories.existed_before(located):  # 1. look
+                _describe_files(existing, self._warehouse, new.context, is_counted=takes_files)
             with self._store.transaction() as work:  # 2. plan and commit; nothing to carry out
                 table_id = work.tables.insert(_set_location(work, table, self._warehouse.roots), table)
                 require_default_free(work, table_id, table, is_placed=new.is_placed)
                 work.record(table_events.create_table(table_text(table)))
-                add_constraints(work, table_id, table, new.constraints)
-                add_privileges(work, table_id, table, self._clock())
-                add_sources(work, table_id, table)
+                if new.constraints:
+                    add_constraints(work, table_id, table, new.constraints)
+                if table.privileges is not None:
+                    add_privileges(work, table_id, table.privileges, self._clock())
+                if table.creationMetadata is not None:
+                    add_sources(work, table_id, table.creationMetadata)
                 if new.holds is not None:
                     add_index(work, table_id, new.holds)
                 directories.confirm(work)
@@ -213,13 +217,14 @@ class TableService(ChangingService):
         self._journal.carry_out(operations)  # after the commit (see `files.change_loop`)
 
 
-def _describe_files(table: Table, existing: Sequence[Table], warehouse: Warehouse, context: Mapping[str, str]) -> None:
-    """Adds what files in the directory of a new table say about it. `existing`: the table if it has that directory."""
-    check_newest(existing, warehouse)
-    if takes_counts(table):
-        count_files(existing, warehouse, context)
-    if not table.partitionKeys:
-        find_skewed_directories(existing, warehouse)
+def _describe_files(
+    tables: Sequence[Table], warehouse: Warehouse, context: Mapping[str, str], *, is_counted: bool
+) -> None:
+    """Adds what files in the existing directories of new tables say about them."""
+    check_newest(tables, warehouse)
+    if is_counted:
+        count_files(tables, warehouse, context)
+    find_skewed_directories([table for table in tables if not table.partitionKeys], warehouse)
 
 
 @contextmanager

@@ -11,10 +11,8 @@ from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import CreationMetadata, Table
 
 
-def complete_metadata(metadata: CreationMetadata | None, view: Table) -> CreationMetadata | None:
+def complete_metadata(metadata: CreationMetadata, view: Table) -> CreationMetadata:
     """Sets the fields that Java clients require. The view's own names are complete."""
-    if metadata is None:
-        return None
     metadata.catName, metadata.dbName, metadata.tblName = view.catName, view.dbName, view.tableName
     metadata.tablesUsed = set(metadata.tablesUsed or ())
     return metadata
@@ -29,10 +27,9 @@ def sources(metadata: CreationMetadata | None) -> list[TableName]:
     return sorted({_folded(row) for row in [*named, *_split(metadata.tablesUsed or (), metadata)]})
 
 
-def add_sources(work: UnitOfWork, table_id: int, table: Table) -> None:
+def add_sources(work: UnitOfWork, table_id: int, metadata: CreationMetadata) -> None:
     """Stores the source tables of a new view."""
-    made_of = sources(table.creationMetadata)
-    if made_of:
+    if made_of := sources(metadata):
         work.materialized_views.set_sources(table_id, made_of)
 
 

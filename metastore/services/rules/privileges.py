@@ -25,7 +25,6 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     PrincipalPrivilegeSet,
     PrincipalType,
     PrivilegeGrantInfo,
-    Table,
 )
 
 DATABASE, TABLE = HiveObjectType.DATABASE, HiveObjectType.TABLE
@@ -223,14 +222,12 @@ def _check_roles(work: UnitOfWork, requests: Sequence[RequestedPrivilege]) -> No
         raise NotFoundError(f"Role {missing[0]} does not exist")
 
 
-def add_privileges(work: UnitOfWork, table_id: int, table: Table, now: int) -> None:
+def add_privileges(work: UnitOfWork, table_id: int, sent: PrincipalPrivilegeSet, now: int) -> None:
     """Grants the privileges that are sent with a new table (Trino's owners, Hive's createtable.*.grants)."""
-    if table.privileges is None:
-        return
     by_kind = {
-        PrincipalType.USER: table.privileges.userPrivileges,
-        PrincipalType.GROUP: table.privileges.groupPrivileges,
-        PrincipalType.ROLE: table.privileges.rolePrivileges,
+        PrincipalType.USER: sent.userPrivileges,
+        PrincipalType.GROUP: sent.groupPrivileges,
+        PrincipalType.ROLE: sent.rolePrivileges,
     }
     requested = [
         HiveObjectPrivilege(principalName=principal, principalType=kind, grantInfo=info)

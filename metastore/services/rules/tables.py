@@ -66,12 +66,15 @@ def normalise(table: Table, database: DatabaseName) -> Table:
     table.rewriteEnabled = bool(table.rewriteEnabled)
     table.sd = complete(table.sd)
     table.partitionKeys = table.partitionKeys or []
-    table.creationMetadata = complete_metadata(table.creationMetadata, table)
+    if table.creationMetadata is not None:
+        table.creationMetadata = complete_metadata(table.creationMetadata, table)
     check_columns(table.sd.cols)
     check_columns(table.partitionKeys)  # as in Hive, a key may have the name of a column
     if table.tableType in (MANAGED, EXTERNAL, MATERIALIZED_VIEW):  # not views, nor the index tables of Hive 2
         check_descriptor(table.sd, [key.name for key in table.partitionKeys], f"{database}.{table.tableName}")
-        if table.partitionKeys:  # without partitions, directories may be named by the texts that were sent
+        info = table.sd.skewedInfo
+        # Without partitions, directories may be named by the texts that were sent.
+        if table.partitionKeys and (info.skewedColNames or info.skewedColValueLocationMaps):
             _type_skew(table.sd)
     return table
 
