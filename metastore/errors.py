@@ -6,6 +6,10 @@ The text is the message for the user. It names the object and, if possible, the 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
+
+EXHAUSTED: Final = ("disk_full", "out_of_memory", "too_many_connections")
+"""PostgreSQL's names of the conditions of `ExhaustedError`."""
 
 
 class MetastoreError(Exception):
@@ -112,6 +116,18 @@ class ConnectionClosedError(MetastoreError):
 
 class UnavailableError(MetastoreError):
     """The database or a file system is unreachable or rejects the request."""
+
+
+class ExhaustedError(UnavailableError):
+    """PostgreSQL has run out of a resource.
+
+    Attributes:
+        condition: one of `EXHAUSTED`.
+    """
+
+    def __init__(self, text: str, condition: str) -> None:
+        super().__init__(text)
+        self.condition = condition
 
 
 class QuotaExceededError(UnavailableError):

@@ -21,6 +21,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.settings import safe_url
 from metastore.storage.postgres.connect import PasswordError, engine_for, parameters_of, with_password
+from metastore.storage.postgres.exhaustion import exhausted
 from metastore.storage.postgres.rejection import is_temporary, rejection_states
 from migrations.servers import RunningServer, older, running
 
@@ -374,12 +375,17 @@ def _connected(database_url: str) -> Iterator[Connection]:
         with connection:
             yield connection
     except DBAPIError as error:
+        if lack := exhausted([getattr(error.orig, "pgcode", None) or ""], str(error.orig)):
+            raise lack from error
         raise UnavailableError(f"the database {shown} reports an error ({_one_line(error)})") from error
 
 
 def _connection_error(database_url: str, shown: str, error: DBAPIError) -> ConfigurationError | UnavailableError:
     """Returns ConfigurationError for wrong settings, UnavailableError if the same connection may succeed later."""
-    if _may_succeed(database_url, error):
+    states = _states(database_url, error)
+    if lack := exhausted(states or (), str(error.orig)):
+        return lack
+    if is_temporary(states):
         return UnavailableError(
             f"cannot connect to the database {shown} ({_one_line(error)}); check the address, and that PostgreSQL is "
             f"running and accepts connections"
@@ -389,11 +395,12 @@ def _connection_error(database_url: str, shown: str, error: DBAPIError) -> Confi
     )
 
 
-def _may_succeed(database_url: str, error: DBAPIError) -> bool:
+def _states(database_url: str, error: DBAPIError) -> frozenset[str] | None:
+    """Returns the result of `rejection_states` for a failed connection."""
     if isinstance(error.orig, PasswordError):
-        return True
+        return None
     parameters = {**with_password(parameters_of(database_url)), "connect_timeout": _CONNECT_TIMEOUT}
-    return is_temporary(rejection_states((), parameters))
+    return rejection_states((), parameters)
 
 
 def _one_line(error: DBAPIError) -> str:

@@ -35,12 +35,11 @@ def check_database(settings: Settings) -> Iterator[Finding]:
         engine = make_engine(settings, url, application="metastore doctor", size=1)
         try:
             with one_line_errors(settings.safe_url):
-                state = server_state(engine)
+                state = server_state(engine, read_only=settings.read_only)
         finally:
             engine.dispose()
         yield from _settings_of_postgres(settings, state)
-        if state.lack:
-            yield Finding(ERROR, state.lack)
+        yield from (Finding(ERROR, problem) for problem in (state.lack, state.exhausted) if problem)
         if state.is_older:
             yield Finding(
                 WARNING, "the database may be older than the files: run  metastore db restored  to reconcile them"

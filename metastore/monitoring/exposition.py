@@ -16,6 +16,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from metastore.errors import EXHAUSTED
 from metastore.monitoring.gauges import DATABASE_GAUGES, Gauges
 from metastore.monitoring.hive_names import hive_metrics
 from metastore.monitoring.shared_metrics import (
@@ -129,6 +130,9 @@ class _Snapshot(Collector):
             "Look-ups of a user's groups that failed. The user has no groups until the next one",
             value=queued["failed_group_lookups"],
         )
+        text = "Calls that failed because PostgreSQL ran out of a resource, by PostgreSQL's name of the condition"
+        exhausted = {(condition,): queued[condition] for condition in EXHAUSTED}
+        yield _counter("metastore_exhausted_calls", text, ("condition",), exhausted)
         for name, method in methods.items():
             calls = int(sum(method.outcomes))
             database.add_metric([name], calls, method.sums[_DATABASE])

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from metastore.domain.client_kinds import CLIENTS
+from metastore.errors import EXHAUSTED
 from metastore.identity import METHODS
 from metastore.monitoring.user_names import OTHER, UserNames
 
@@ -48,7 +49,7 @@ GAUGES: Final = (
     "pool_size",
     "memory_limit",
 )
-TOTALS: Final = ("queued_calls", "queued_seconds", "starts", "failed_group_lookups")
+TOTALS: Final = ("queued_calls", "queued_seconds", "starts", "failed_group_lookups", *EXHAUSTED)
 SUMS: Final = ("seconds", "database", "waiting", "statements", "partitions")
 """Sums that are kept for each method: three durations in seconds, SQL statements, and partitions in replies."""
 

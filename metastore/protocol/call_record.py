@@ -16,7 +16,7 @@ from thrift.Thrift import TException
 from metastore.context import Caller, CurrentCall
 from metastore.domain.client_kinds import kind_of
 from metastore.encoding.binary import EncodedStruct
-from metastore.errors import LockTimeoutError, MetastoreError, QuotaExceededError, UnavailableError
+from metastore.errors import ExhaustedError, LockTimeoutError, MetastoreError, QuotaExceededError, UnavailableError
 from metastore.monitoring.logs import CallLine, LineRecord, one_line
 from metastore.monitoring.shared_metrics import OUTCOMES, FinishedCall, WorkerMetrics
 from metastore.protocol.exceptions import exception_of, text_of
@@ -78,6 +78,8 @@ class CallRecords:
             partitions = rows_of(success) or 0 if "partition" in method else 0
             exception = exception_of(answer) if outcome == DECLARED else ""
             sums = seconds, call.database_seconds, call.waiting_seconds, len(call.statements), partitions
+            if isinstance(error, ExhaustedError):
+                self._metrics.add(**{error.condition: 1})
             who = peer.client, peer.user or ""
             self._metrics.count_call(
                 FinishedCall(who, method, outcome, exception, request, reply, sums, call.statements)

@@ -83,6 +83,7 @@ OTHER_PACKAGES: dict[str, tuple[str, ...]] = {
         "metastore.errors",
         "metastore.settings",
         "metastore.storage.postgres.connect",
+        "metastore.storage.postgres.exhaustion",
         "metastore.storage.postgres.rejection",
     ),
     "migrations.versions": (),

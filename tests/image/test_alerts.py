@@ -95,6 +95,11 @@ def firing(tmp_path: Path, series: dict[str, str], minutes: int) -> set[str]:
             60,
             {"MetastoreSlow", "MetastoreLatencyBudgetFast", "MetastoreLatencyBudgetSlow"},
         ),
+        (
+            {'metastore_exhausted_calls_total{condition="disk_full"}': "0x10 1x30"},
+            12,
+            {"MetastorePostgresExhausted"},
+        ),
         ({"metastore_file_operations_parked": "1x30"}, 20, {"MetastoreParkedFileOperations"}),
         ({"metastore_file_operation_failing_seconds": "0+60x30"}, 10, set()),
         ({"metastore_file_operation_failing_seconds": "0+60x30"}, 20, {"MetastoreFileOperationsFail"}),

@@ -22,6 +22,7 @@ from metastore.errors import (
     TransactionNotFoundError,
     UnavailableError,
 )
+from metastore.storage.postgres.exhaustion import exhausted
 
 READ_ONLY: Final = "25006"  # read_only_sql_transaction
 
@@ -78,7 +79,6 @@ _STATES: dict[str, tuple[type[MetastoreError], str]] = {
     "55P03": (LockTimeoutError, "The object is locked by another transaction; try again"),
     "57014": (UnavailableError, "The statement took longer than statement_timeout allows; narrow the request"),
     "42P01": (UnavailableError, "The database has no metastore schema; run: metastore db upgrade"),
-    "53": (UnavailableError, "PostgreSQL is out of resources"),
 }
 
 
@@ -117,6 +117,8 @@ def translate(error: DBAPIError) -> MetastoreError:
     detail = str(cause).strip().splitlines()[0] if cause and str(cause).strip() else error.__class__.__name__
     if error.connection_invalidated or state.startswith(("08", "57P")) or (not state and _is_operational(cause)):
         return ConnectionLostError(f"The connection to PostgreSQL was lost: {detail}")
+    if lack := exhausted([state], detail):
+        return lack
     kind, text = _CONSTRAINTS.get(constraint) or _STATES.get(state) or _STATES.get(state[:2]) or (None, "")
     if kind is None:
         return UnavailableError(f"PostgreSQL rejected the statement (SQLSTATE {state}): {detail}")

@@ -18,6 +18,7 @@ from metastore.errors import UnavailableError
 from metastore.storage.postgres.connect import PasswordError, connect, replace_connect, with_password
 from metastore.storage.postgres.driver import record_statements, run
 from metastore.storage.postgres.engine import LIFE
+from metastore.storage.postgres.exhaustion import exhausted
 from metastore.storage.postgres.outage import PATIENCE, Outage
 from metastore.storage.postgres.places import Places, Share
 from metastore.storage.postgres.rejection import OUT_OF_CONNECTIONS, rejection_states
@@ -229,9 +230,7 @@ class ConnectionPool:
                         continue
                     raise
                 if time.monotonic() > deadline:
-                    raise UnavailableError(
-                        "PostgreSQL has no connection left: raise its max_connections, or lower METASTORE_POOL_SIZE"
-                    ) from error
+                    raise exhausted([OUT_OF_CONNECTIONS], str(error.orig)) or error from error
                 time.sleep(_PAUSE)
 
 
