@@ -118,6 +118,10 @@ class UnavailableError(MetastoreError):
     """The database or a file system is unreachable or rejects the request."""
 
 
+class PoolBusyError(UnavailableError):
+    """All connections of this process to PostgreSQL are in use. Says nothing about PostgreSQL."""
+
+
 class ExhaustedError(UnavailableError):
     """PostgreSQL has run out of a resource.
 

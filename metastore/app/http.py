@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from metastore.app.console import make_console
 from metastore.app.timer import Timer
-from metastore.errors import MetastoreError
+from metastore.errors import ExhaustedError, MetastoreError, PoolBusyError
 from metastore.monitoring.gauges import Gauges
 from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.security.listener_settings import http_tls
@@ -33,7 +33,7 @@ from metastore.warehouse.filesystem import Warehouse
 from metastore.warehouse.kinds import set_s3_timeout
 from metastore.web.application import Pages, make_application
 from metastore.web.blocked_calls import BlockedCalls, Blockers
-from metastore.web.probe import DatabaseProbe, ProbeError
+from metastore.web.probe import DatabaseProbe, OverloadError, ProbeError
 from metastore.web.server import serve
 from migrations import runner
 
@@ -45,6 +45,7 @@ _FRESH: Final = 10.0  # seconds between two checks with new connections
 _SLOW_TIMEOUT: Final = 30.0  # seconds for a statement in the background
 _SLOW_INTERVAL: Final = 60.0  # seconds between two runs in the background, at least
 _SLOW_SHARE: Final = 100  # factor: a pause is at least this many times as long as the run before it
+_CANCELED: Final = "57014"  # query_canceled: the statement took longer than _TIMEOUT
 _MEASURED: Final = 1000  # locations whose sizes are read in one run
 
 
@@ -83,7 +84,7 @@ def run_http_port(
         with _one_line_errors(), pool.autocommit() as connection:
             return Blocking(Session(connection)).sessions(pids)
 
-    probe, blocked = DatabaseProbe(database_gauges), BlockedCalls(blocking)
+    probe, blocked = DatabaseProbe(database_gauges, metrics.answered_at), BlockedCalls(blocking)
     pages = Pages(metrics, probe, other_gauges, blocked, settings.metrics_hive_names)
     allowed_hosts = [host for text in settings.http_allowed_hosts.split(",") if (host := text.strip())]
     application = make_application(
@@ -183,4 +184,13 @@ def _one_line_errors() -> Iterator[None]:
     try:
         yield
     except (DBAPIError, MetastoreError) as error:
-        raise ProbeError(" ".join(str(getattr(error, "orig", error)).split())) from error
+        kind = OverloadError if _is_overload(error) else ProbeError
+        raise kind(" ".join(str(getattr(error, "orig", error)).split())) from error
+
+
+def _is_overload(error: DBAPIError | MetastoreError) -> bool:
+    """Returns whether the error can concern this process only, because others have used the connections or the time."""
+    return (
+        isinstance(error, PoolBusyError | ExhaustedError)
+        or getattr(getattr(error, "orig", None), "pgcode", None) == _CANCELED
+    )

@@ -14,6 +14,7 @@ import mmap
 import operator
 import struct
 import threading
+import time
 import zlib
 from bisect import bisect_left
 from collections import defaultdict, deque
@@ -48,11 +49,13 @@ GAUGES: Final = (
     "pool_used",
     "pool_size",
     "memory_limit",
+    "answered_at",  # time.monotonic() when a call that PostgreSQL has answered was published; the same in all processes
 )
 TOTALS: Final = ("queued_calls", "queued_seconds", "starts", "failed_group_lookups", *EXHAUSTED)
 SUMS: Final = ("seconds", "database", "waiting", "statements", "partitions")
 """Sums that are kept for each method: three durations in seconds, SQL statements, and partitions in replies."""
 
+_ANSWERED: Final = ("ok", DECLARED)  # outcomes of a call whose statements PostgreSQL has executed
 _CALLER_SIZE: Final = len(OUTCOMES) + 1  # numbers of CallerMetrics
 _MAX_SLOW_CALLS: Final = 50  # slow calls kept for each worker
 _TEXT_BYTES: Final = 2**16  # bytes for the slow calls of a worker, and as many for its calls in flight
@@ -136,6 +139,10 @@ class SharedMetrics:
         start = worker * self.layout.size
         numbers = self._memory[start : start + self.layout.size]
         return WorkerMetrics(numbers, self.layout, self._texts, worker * 2 * _TEXT_BYTES, self.users)
+
+    def answered_at(self) -> float:
+        """Returns the monotonic time of the last call that PostgreSQL has answered, 0 if there is none."""
+        return max(worker.gauges()["answered_at"] for worker in self.workers())
 
     def workers(self) -> Iterator[WorkerMetrics]:
         """Yields the slots of all workers, for reading."""
@@ -241,6 +248,7 @@ class WorkerMetrics:
         self._active = set(active)
 
     def _publish_calls(self) -> None:
+        answered = False
         # Sums up in lists first: adding to the shared memory takes several times as long.
         layout, finished = self._layout, self._finished
         _, exceptions, seconds, sums, _ = (part.start for part in layout.parts)
@@ -254,6 +262,7 @@ class WorkerMetrics:
             callers[call.caller][-1] += call.sums[0]
             numbers = methods[call.method]
             numbers[call.outcome] += 1
+            answered = answered or bool(call.statements and OUTCOMES[call.outcome] in _ANSWERED)
             if call.exception in layout.exceptions:
                 numbers[exceptions + layout.exceptions[call.exception]] += 1
             numbers[seconds + bisect_left(SECONDS, call.sums[0])] += 1
@@ -267,6 +276,8 @@ class WorkerMetrics:
             replies[-1] += call.reply
         for method in methods.keys() & layout.methods.keys():
             self._add(layout.calls + layout.methods[method] * layout.method_size, methods[method])
+        if answered:
+            self.set(answered_at=time.monotonic())
         self._publish_callers(callers)
         self._add(layout.statements, statements)
         self._add(layout.requests, requests)

@@ -18,19 +18,28 @@ class ProbeError(Exception):
     """The database does not answer, or its schema has another version. The text is one line."""
 
 
+class OverloadError(ProbeError):
+    """The probe has got no connection or not enough time. This says nothing about the calls of clients."""
+
+
 class DatabaseState(NamedTuple):
     """The last gauges, and the reason why the database cannot be used ("" if it can)."""
 
     gauges: Gauges
     error: str = ""
+    overload: bool = False  # the error may concern the probe only
 
 
 class DatabaseProbe:
     """Reads the gauges in a thread, one reading at a time. Use it from one event loop only."""
 
-    def __init__(self, read: Callable[[], Gauges]) -> None:
-        """`read` queries the database. It raises ProbeError."""
-        self._read = read
+    def __init__(self, read: Callable[[], Gauges], answered_at: Callable[[], float] = lambda: 0.0) -> None:
+        """`read` queries the database. It raises ProbeError.
+
+        `answered_at` returns the monotonic time at which the database has last answered a call. An overloaded database
+        keeps the probe waiting while it answers calls: such a server must stay in its load balancer.
+        """
+        self._read, self._answered_at = read, answered_at
         self._executor = ThreadPoolExecutor(1, "database probe")
         self._reading: asyncio.Future[DatabaseState] | None = None
         self._state = DatabaseState({})
@@ -41,6 +50,12 @@ class DatabaseProbe:
 
         Waits at most 2 seconds. A reading that takes longer continues, and later requests wait for the same one.
         """
+        state = await self._current()
+        if state.overload and time.monotonic() - self._answered_at() <= _TIMEOUT:
+            return DatabaseState(state.gauges)
+        return state
+
+    async def _current(self) -> DatabaseState:
         if not self._state.error and time.monotonic() - self._read_at <= _MAX_AGE:
             return self._state
         if self._reading is None:
@@ -48,7 +63,7 @@ class DatabaseProbe:
         reading = self._reading
         done, _ = await asyncio.wait({reading}, timeout=_TIMEOUT)
         if not done:
-            return DatabaseState({}, f"the database has not answered for {_TIMEOUT:g} s")
+            return DatabaseState({}, f"the database has not answered for {_TIMEOUT:g} s", overload=True)
         if self._reading is reading:
             self._reading, self._state, self._read_at = None, reading.result(), time.monotonic()
         return self._state
@@ -57,4 +72,4 @@ class DatabaseProbe:
         try:
             return DatabaseState(self._read())
         except ProbeError as error:
-            return DatabaseState({}, str(error))
+            return DatabaseState({}, str(error), isinstance(error, OverloadError))

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from metastore.context import caller
-from metastore.errors import UnavailableError
+from metastore.errors import PoolBusyError, UnavailableError
 from metastore.storage.postgres.connect import PasswordError, connect, replace_connect, with_password
 from metastore.storage.postgres.driver import record_statements, run
 from metastore.storage.postgres.engine import LIFE
@@ -170,7 +170,7 @@ class ConnectionPool:
         try:
             return places.take(self._timeout)
         except Empty:
-            raise UnavailableError(
+            raise PoolBusyError(
                 f"All connections to PostgreSQL that this user may use have been busy for {self._timeout:g} s; "
                 "raise METASTORE_POOL_SIZE"
             ) from None
