@@ -233,9 +233,13 @@ def _listeners(settings: Settings) -> tuple[Listener, ...]:
 def _certificate(settings: Settings, chain: Path) -> Certificate:
     """Loads the server's certificate. Raises ConfigurationError."""
     try:
-        return Certificate(chain, settings.tls_key, settings.tls_client_ca)
+        certificate = Certificate(chain, settings.tls_key, settings.tls_client_ca)
     except CertificateError as error:
         raise ConfigurationError(str(error)) from error
+    left = certificate.seconds_left()
+    if left is not None and left <= 0:  # a warning, because the file is often replaced a moment later
+        log.warning("%s has expired, so that clients reject it: replace the file; the server reloads it", chain)
+    return certificate
 
 
 def _http_certificate(settings: Settings, transport: TransportOptions) -> Certificate | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import resource
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -19,6 +20,7 @@ from metastore.security.listener_settings import listeners
 from metastore.security.listener_settings import warnings as listener_warnings
 from metastore.settings import SECTIONS, Settings
 from metastore.settings.sources import Sourced, read
+from metastore.transport.bind import BindError, listen
 from metastore.transport.certificate import Certificate, CertificateError
 from metastore.warehouse.filesystem import Warehouse
 from metastore.warehouse.kinds import set_s3_timeout
@@ -90,6 +92,21 @@ def _descriptors(settings: Settings) -> Iterator[Finding]:
         yield Finding(OK, f"enough for {settings.max_connections} connections of a worker")
 
 
+def _ports(settings: Settings) -> Iterator[Finding]:
+    """Listens for a moment on each address. A port in use is a warning, because this server itself may be running."""
+    addresses = [(each.host, each.port) for each in listeners(settings)]
+    if settings.http_port is not None:
+        addresses.append((settings.http_host, settings.http_port))
+    for host, port in addresses:
+        try:
+            listen(host, port).close()
+        except BindError as error:
+            used = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE
+            yield Finding(WARNING if used else ERROR, f"{error}{' (unless it is this server)' if used else ''}")
+        else:
+            yield Finding(OK, f"{host}:{port} is free")
+
+
 def _certificate(settings: Settings) -> Iterator[Finding]:
     """The expiry of the certificate."""
     if settings.tls_certificate is None:
@@ -121,6 +138,7 @@ _CHECKS: Final = (
     _Check("settings", _settings),
     _Check("memory", _memory),
     _Check("files", _descriptors),
+    _Check("ports", _ports),
     _Check("certificate", _certificate),
     _Check("warehouse", _warehouse),
     _Check("database", check_database),

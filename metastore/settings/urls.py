@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -14,6 +15,7 @@ FROM_FILE: Final = "password_file"
 FROM_COMMAND: Final = "password_command"
 """Parameters of a database URL that name the source of the password."""
 
+_SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")  # of libpq
 _DRIVER: Final = "postgresql+psycopg2"
 
 
@@ -28,6 +30,7 @@ def database_url(text: str, *, read_only: bool = False) -> str:
         raise ConfigurationError(
             f"database URL {safe_url(text)!r} is not a PostgreSQL URL; write postgresql://user:password@host:5432/database"
         )
+    _check_parts(text, rest)
     before, at, hosts = rest.partition("/")[0].rpartition("@")
     path = rest[len(before + at + hosts) :]
     if "," in hosts:
@@ -40,6 +43,18 @@ def database_url(text: str, *, read_only: bool = False) -> str:
     if several and not read_only and "target_session_attrs=" not in path:
         rest += "&target_session_attrs=read-write"
     return f"{_DRIVER}://{rest}"
+
+
+def _check_parts(url: str, rest: str) -> None:
+    """Raises ConfigurationError for unescaped characters in a password, a part of which libpq would take for the host,
+    and for an `sslmode` that does not exist. `rest`: the URL without its scheme."""
+    if rest.partition("?")[0].rpartition("@")[0].count("@") or "@" in rest.partition("?")[0].partition("/")[2]:
+        raise ConfigurationError(f"database URL {safe_url(url)!r}: write @ in user or password as %40, and / as %2F")
+    for mode in re.findall(r"[?&]sslmode=([^&]*)", rest):
+        if mode not in _SSL_MODES:
+            close = get_close_matches(mode, _SSL_MODES, 1)
+            fix = f"did you mean {close[0]}?" if close else f"it must be one of {', '.join(_SSL_MODES)}"
+            raise ConfigurationError(f"database URL {safe_url(url)!r}: sslmode={mode} does not exist: {fix}")
 
 
 def with_password_source(url: str, file: Path | None, command: str) -> str:

@@ -77,6 +77,11 @@ class Certificate:
         return [_file_state(path) for path in (self._chain, self._key, self._authorities) if path]
 
     def _load(self) -> dict[str, ssl.SSLContext]:
+        for path in filter(None, (self._chain, self._key, self._authorities)):
+            try:  # OpenSSL does not say which file it cannot read
+                path.open("rb").close()
+            except OSError as error:
+                raise CertificateError(f"{path}: {reason_of(error)}; it must be a PEM file") from error
         modes = {OFF: ssl.CERT_NONE, OPTIONAL: ssl.CERT_OPTIONAL, REQUIRED: ssl.CERT_REQUIRED}
         return {name: self._context(mode) for name, mode in modes.items() if name == OFF or self._authorities}
 

@@ -70,7 +70,7 @@ def test_every_spelling_of_postgresql_gets_our_driver(scheme: str) -> None:
     assert database_url(f"{scheme}://u@h/d") == "postgresql+psycopg2://u@h/d"
 
 
-@given(st.text(st.characters(codec="utf-8", exclude_characters="@"), min_size=6).map(lambda tail: "pw_" + tail))
+@given(st.text(st.characters(codec="utf-8", exclude_characters="@/"), min_size=6).map(lambda tail: "pw_" + tail))
 def test_a_password_is_never_shown(password: str) -> None:
     settings = Settings(database_url=f"postgresql://alice:{password}@host/db")
     assert password not in settings.safe_url

@@ -1,0 +1,56 @@
+"""Mistakes in the address of the database, in the certificate and in the ports: one line names the one thing."""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+
+import pytest
+
+from metastore.cli.doctor import _ports
+from metastore.cli.findings import ERROR, OK, WARNING
+from metastore.errors import ConfigurationError
+from metastore.settings import Settings
+from metastore.transport.certificate import Certificate, CertificateError
+
+
+@pytest.mark.parametrize("password", ["se@cret", "@secret", "se/cr@et", "s@e@t"])
+def test_a_password_with_an_unescaped_character_is_not_shown(password: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"write @ in user or password as %40, and / as %2F$") as failed:
+        Settings.load({}, {"METASTORE_DATABASE_URL": f"postgresql://me:{password}@host:5432/db"})
+    assert not re.search("s@|cret|/cr", str(failed.value))
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:a%40b@host/db", "postgresql://me@host/db?sslmode=verify-full"])
+def test_correct_urls_are_accepted(url: str) -> None:
+    Settings.load({}, {"METASTORE_DATABASE_URL": url})
+
+
+@pytest.mark.parametrize(
+    ("mode", "fix"), [("verify_full", "did you mean verify-full?"), ("x", "it must be one of disable, allow,")]
+)
+def test_an_sslmode_that_does_not_exist(mode: str, fix: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(f"sslmode={mode} does not exist: {fix}")):
+        Settings.load({}, {"METASTORE_DATABASE_URL": f"postgresql://me@host/db?sslmode={mode}"})
+
+
+@pytest.mark.parametrize("missing", ["server.pem", "server.key"])
+def test_only_the_missing_file_is_named(missing: str, tmp_path: Path) -> None:
+    chain, key = tmp_path / "server.pem", tmp_path / "server.key"
+    for path in {chain, key} - {tmp_path / missing}:
+        path.touch()
+    with pytest.raises(CertificateError) as failed:
+        Certificate(chain, key)
+    assert str(failed.value).startswith(f"{tmp_path / missing}: No such file or directory; ")
+
+
+def test_the_doctor_checks_the_ports() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        settings = Settings.load({"port": port, "http_host": "192.0.2.1", "http_port": 9084}, {})
+        used, foreign = _ports(settings)
+    assert (used.level, foreign.level) == (WARNING, ERROR)
+    assert used.text.startswith(f"cannot listen on 127.0.0.1:{port}: the port is in use")
+    assert foreign.text.startswith("cannot listen on 192.0.2.1:9084: this host has no such address")
+    assert [each.level for each in _ports(Settings.load({"port": 0}, {}))] == [OK]
