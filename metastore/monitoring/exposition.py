@@ -131,7 +131,7 @@ class _Snapshot(Collector):
             value=queued["failed_group_lookups"],
         )
         text = "Calls that failed because PostgreSQL ran out of a resource, by PostgreSQL's name of the condition"
-        exhausted = {(condition,): queued[condition] for condition in EXHAUSTED}
+        exhausted: dict[tuple[str, ...], float] = {(condition,): queued[condition] for condition in EXHAUSTED}
         yield _counter("metastore_exhausted_calls", text, ("condition",), exhausted)
         for name, method in methods.items():
             calls = int(sum(method.outcomes))
