@@ -30,6 +30,7 @@ from metastore.storage.repositories.drops import PARTITIONS
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import DeletedPartitions, NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
+from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 
@@ -84,7 +85,9 @@ class PartitionWriteService(ChangingService):
         added = [one.partition for one in adding]
         locations = [partition.sd.location for partition in added if partition.sd.location]
         duplicate = AlreadyExistsError(f"Partition already exists: {_names(adding)} of {table}")
-        with taken(duplicate), self._journal.new_directories(locations) as directories:
+        home = seen.encoded.decode().sd.location
+        given = paths.outside(locations, home) if home else []
+        with taken(duplicate), self._journal.new_directories(locations, given) as directories:
             existing = directories.existed_before(added)  # 1. look
             count_files(existing, self._warehouse, sent.context)
             find_skewed_directories(existing, self._warehouse)

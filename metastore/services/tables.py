@@ -23,7 +23,7 @@ from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text
 from metastore.services.rules.existing_files import check_newest, count_files, find_skewed_directories
 from metastore.services.rules.indexes import add_index, check_new_index, timed
-from metastore.services.rules.locations import admit_table
+from metastore.services.rules.locations import admit_table, is_managed
 from metastore.services.rules.lookup import get_home, get_table, taken
 from metastore.services.rules.materialized_views import add_sources
 from metastore.services.rules.privileges import add_privileges
@@ -98,7 +98,9 @@ class TableService(ChangingService):
         table = shallow_copy(new.table)  # a repeated attempt begins with the table that the client sent
         table.parameters = dict(table.parameters)
         located = [] if is_view(table) else [table]
-        with self._journal.new_directories([one.sd.location for one in located]) as directories:
+        locations = [one.sd.location for one in located]
+        given = locations if new.is_placed and not is_managed(table) else []
+        with self._journal.new_directories(locations, given) as directories:
             takes_files = takes_counts(table)
             if existing := directories.existed_before(located):  # 1. look
                 _describe_files(existing, self._warehouse, new.context, is_counted=takes_files)

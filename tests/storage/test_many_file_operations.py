@@ -52,7 +52,7 @@ def results(store: Store, rows: list[dict[str, Any]], wanted: list[str], ids: li
     with store.transaction(audited=False) as work:
         found.append(sorted(work.file_operations.lock_for_reference(wanted)))
     with store.asynchronous_commit() as work:
-        found.append(work.file_operations.begin_making(-1, wanted))
+        found.append(work.file_operations.begin_making(-1, wanted) is not None)
     with store.transaction(audited=False) as work:
         found.append(work.file_operations.finish_making(-1, len(wanted)))
     with store.asynchronous_commit() as work:

@@ -26,11 +26,11 @@ from metastore.errors import (
     UnavailableError,
 )
 from metastore.services.files.lineage import LineageGuard
-from metastore.services.files.move_log import forget_moves, log_moves
+from metastore.services.files.move_log import forget_moves, log_made, log_moves
 from metastore.services.files.moves import follower
 from metastore.services.files.operations import OWNED, TRUNCATED, UNDONE, BlockedByFileOperationError, OperationRunner
 from metastore.services.files.ownership import borrowed, without_borrowed
-from metastore.storage.repositories.file_operations import Failure, FileOperation, NewOperation
+from metastore.storage.repositories.file_operations import Failure, FileOperation, Moment, NewOperation
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
@@ -98,33 +98,36 @@ class Journal:
         return monotonic() + _WAIT_LIMIT
 
     @contextmanager
-    def new_directories(self, locations: Sequence[str]) -> Iterator[NewDirectories]:
+    def new_directories(self, locations: Sequence[str], given: Sequence[str] = ()) -> Iterator[NewDirectories]:
         """Makes directories for the transaction inside. If the transaction does not commit, created directories are
         removed.
 
         Locations outside the roots, and borrowed ones, are skipped. The note is committed before the
-        first directory is made, so that another server can remove them if this one dies.
+        first directory is made, so that another server can remove them if this one dies. `given`: those that a client
+        has chosen; the log of moves has the others, which the next object of a name would get.
         """
         canonical = [paths.canonical(text) for text in self.warehouse.roots.within(dict.fromkeys(locations))]
         # Not from the sequence: its numbers can recur after a crash or a restore. Negative: never an operation's id.
         note_id = -1 - randbits(62)
 
-        def begin(work: UnitOfWork) -> tuple[list[str], bool]:
+        def begin(work: UnitOfWork) -> tuple[list[str], Moment | None]:
             own = without_borrowed(work, canonical)
-            return own, not own or work.file_operations.begin_making(note_id, own)
+            return own, work.file_operations.begin_making(note_id, own) if own else None
 
-        own, begun = self._repeatable(begin) if canonical else ([], True)
-        if not begun:
-            with self.store.read() as work:
-                raise BlockedByFileOperationError(work.file_operations.blocking(own))
+        own, begun = self._repeatable(begin) if canonical else ([], None)
         if not own:
             yield NewDirectories(None, [])
             return
+        if not begun:
+            with self.store.read() as work:
+                raise BlockedByFileOperationError(work.file_operations.blocking(own))
         directories = NewDirectories(note_id, own)
         self._step("intended")
         try:
             with self._lease_renewed([note_id]):
                 directories.created += self.warehouse.make_directories(own)
+                logged = set(own).difference(map(paths.canonical, given))
+                log_made(self.warehouse, logged.intersection(map(paths.canonical, directories.created)), begun)
                 self._step("made")
                 yield directories
         except Exception:  # after any error, the directories must not stay

@@ -1,4 +1,4 @@
-"""The log of moves in each root: the directories that the journal has moved, and where to.
+"""The log of moves in each root: the directories that the journal has made or moved, and where to.
 
 It survives the restore of the database to an older moment. `metastore db restored` follows each directory from that
 moment through all moves since, so that it finds the files of a table that was dropped, truncated or renamed, and takes
@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from metastore.errors import MetastoreError, UnavailableError
 from metastore.services.files.operations import DROPPED, OWNED, TRUNCATED
-from metastore.storage.repositories.file_operations import MOVE, REMOVE, FileOperation
+from metastore.storage.repositories.file_operations import MAKE, MOVE, REMOVE, FileOperation, Moment
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 
@@ -32,9 +32,10 @@ PARTLY: Final = "reconciled in part"
 class LoggedMove(NamedTuple):
     """A move that was about to be carried out.
 
-    `token`, `kind`: of the operation. `names`: the moved entries of the directory `source`; None if it moved itself.
-    `is_partial`: other entries stay. Otherwise, the names are all that were in the directory. `owner`: the write token
-    of the table, if a manifest of an earlier version tells it.
+    `token`, `kind`: of the operation. MAKE: the directory `source` was made; it did not exist. `names`: the moved
+    entries of the directory `source`; None if it moved itself. `is_partial`: other entries stay. Otherwise, the names
+    are all that were in the directory. `owner`: the write token of the table, if a manifest of an earlier version tells
+    it.
     """
 
     token: str
@@ -64,16 +65,33 @@ def log_moves(warehouse: Warehouse, operations: Iterable[FileOperation]) -> dict
             continue
     for root, logged in by_root.items():
         event = max(operation.event or 0 for operation, _ in logged)
-        content = json.dumps([_fields(operation, move) for operation, move in logged])
-        name = f"{event:020d}-{uuid4().hex}.json"
         try:
-            warehouse.write_file(paths.join(root, MOVES, name), content.encode(), durable=False)
+            _write(warehouse, root, event, [_fields(move, operation.event) for operation, move in logged])
         except MetastoreError as error:
             errors |= {operation.id: str(error) for operation, _ in logged}
     return errors
 
 
-def _fields(operation: FileOperation, move: LoggedMove) -> dict[str, Any]:
+def log_made(warehouse: Warehouse, made: Iterable[str], moment: Moment) -> None:
+    """Writes into the log that directories were made, before the catalog refers to them.
+
+    `moment`: before the transaction that refers to them, whose events are later. Raises UnavailableError.
+    """
+    by_root: dict[str, list[str]] = defaultdict(list)
+    for location in made:
+        by_root[warehouse.roots.root_of(location)].append(location)
+    event = moment.event + 1
+    for root, locations in by_root.items():
+        moves = (LoggedMove(uuid4().hex, MAKE, text, text, None, moment.at) for text in locations)
+        _write(warehouse, root, event, [_fields(move, event) for move in moves])
+
+
+def _write(warehouse: Warehouse, root: str, event: int, fields: list[dict[str, Any]]) -> None:
+    name = f"{event:020d}-{uuid4().hex}.json"
+    warehouse.write_file(paths.join(root, MOVES, name), json.dumps(fields).encode(), durable=False)
+
+
+def _fields(move: LoggedMove, event: int | None) -> dict[str, Any]:
     return {
         "token": move.token,
         "kind": move.kind,
@@ -82,7 +100,7 @@ def _fields(operation: FileOperation, move: LoggedMove) -> dict[str, Any]:
         "names": None if move.names is None else sorted(move.names),
         "is_partial": move.is_partial,
         "decided_at": move.decided_at.isoformat(),
-        "event": operation.event,
+        "event": event,
     }
 
 
@@ -181,6 +199,7 @@ class Tracker:
 
     def __init__(self, moves: Sequence[LoggedMove]) -> None:
         """`moves`: the oldest first."""
+        self._made: list[tuple[int, LoggedMove]] = []
         self._by_source: dict[str, list[tuple[int, LoggedMove]]] = defaultdict(list)
         self._count = 0
         for move in moves:
@@ -188,7 +207,10 @@ class Tracker:
 
     def add(self, move: LoggedMove) -> None:
         """Adds the latest move."""
-        self._by_source[move.source].append((self._count, move))
+        if move.kind == MAKE:
+            self._made.append((self._count, move))
+        else:
+            self._by_source[move.source].append((self._count, move))
         self._count += 1
 
     def positions(self, location: str, owner: str | None = None) -> list[Position]:
@@ -213,6 +235,27 @@ class Tracker:
             else:
                 found.append(now)
         return found
+
+    def made(self, before: float) -> list[str]:
+        """Returns where directories now are that were made before a time, in seconds since 1970, parents first."""
+        found = {
+            self._followed(move.source, number) for number, move in self._made if move.decided_at.timestamp() < before
+        }
+        return sorted(found, key=lambda location: (len(location), location))
+
+    def _followed(self, location: str, number: int) -> str:
+        """Follows a directory through the moves after this number. Entries that leave it do not move it."""
+        while True:
+            steps = [
+                (one, move.target + location.removeprefix(move.source))
+                for source in (location, *paths.ancestors(location))
+                for one, move in self._by_source.get(source, ())
+                if one > number
+                and (move.names is None or location.removeprefix(source).partition("/")[2].split("/")[0] in move.names)
+            ]
+            if not steps:
+                return location
+            number, location = min(steps)
 
 
 def _moved(now: Position, move: LoggedMove) -> list[Position]:

@@ -11,6 +11,7 @@ from metastore.services.files.cleaned_directories import OWN_DIRECTORIES
 from metastore.services.files.journal import Journal
 from metastore.services.files.move_log import PARTLY, LoggedMove, Position, Tracker, entries
 from metastore.services.files.ownership import borrowed
+from metastore.services.files.usage import unused, usage
 from metastore.storage.repositories.file_operations import MOVE, NewOperation
 from metastore.storage.repositories.locations import UNUSED
 from metastore.warehouse import paths
@@ -19,6 +20,8 @@ PUT_BACK: Final = "put back from the trash"
 MOVED_BACK: Final = "moved back from its later location"
 RETURNED: Final = "moved back to the trash: its drop was undone after the restored moment"
 DISPLACED: Final = "moved to the trash: written after the restored moment"
+MADE: Final = "moved to the trash: created after the restored moment"
+SHARED: Final = "kept: created after the restored moment, but the catalog uses a directory in it"
 IN_USE: Final = "kept: its location has files that were written since"
 TAKEN: Final = "kept: an object of the catalog uses it by now. It holds the files of"
 CHANGED: Final = "kept: its partition was created or changed since"
@@ -74,6 +77,21 @@ class PuttingBack:
         for wanted in by_depth:
             if self.is_displaced(wanted):
                 self._put_back(wanted, self._tracker.positions(wanted.location, wanted.owner))
+
+    def set_aside_made(self) -> None:
+        """Moves directories to the trash that were made after the restored moment, and that nothing uses: the next
+        table or partition of their name would show their files."""
+        for location in self._tracker.made(self._since):
+            if self._warehouse.roots.is_in_trash(location) or not entries(self._warehouse, location):
+                continue
+            with self._store.read() as work:
+                use, is_free = usage(work, [location])[location], bool(unused(work, [location]))
+            if is_free:
+                apart = paths.canonical(self._warehouse.trash_location(location, str(uuid4())))
+                self.findings.append(Finding(apart, f"{MADE}: {location}"))
+                self._move(location, apart, None, only_unused=True)
+            elif not use.itself and self._warehouse.children(location)[0]:
+                self.findings.append(Finding(location, SHARED))
 
     def _put_back(self, wanted: Wanted, positions: Sequence[Position]) -> None:
         location, inside = wanted.location, entries(self._warehouse, wanted.location)
@@ -161,8 +179,11 @@ class PuttingBack:
             return RETURNED
         return PUT_BACK if self._warehouse.roots.is_in_trash(source) else f"{MOVED_BACK} {source}"
 
-    def _move(self, source: str, target: str, names: Sequence[str] | None) -> None:
-        """Moves a directory, or the entries `names` of it, through the journal. The completed move is only logged."""
+    def _move(self, source: str, target: str, names: Sequence[str] | None, *, only_unused: bool = False) -> None:
+        """Moves a directory, or the entries `names` of it, through the journal. The completed move is only logged.
+
+        `only_unused`: does nothing if a call uses the directory meanwhile.
+        """
         chosen = None if names is None else frozenset(names)
         now = datetime.now().astimezone()
         self._tracker.add(LoggedMove("", MOVE, source, target, chosen, now, is_partial=bool(chosen)))
@@ -172,6 +193,8 @@ class PuttingBack:
         reason = RECONCILED if names is None else PARTLY
         with self._store.transaction(audited=False) as work:
             work.file_operations.lock_exclusively()
+            if only_unused and not unused(work, [source]):
+                return
             new = [NewOperation(MOVE, each, reason, to) for each, to in pairs]
             ids = work.file_operations.schedule(new)
         self._journal.carry_out_or_fail(ids)

@@ -19,7 +19,7 @@ from metastore.services.files.putting_back import RECONCILED, Finding, PuttingBa
 from metastore.services.files.trash_manifest import read_manifest
 from metastore.services.rules.events import database_text
 from metastore.services.rules.tables import is_view
-from metastore.storage.repositories.file_operations import REMOVE, FileOperation
+from metastore.storage.repositories.file_operations import MAKE, REMOVE, FileOperation
 from metastore.storage.repositories.lineage import Lineage
 from metastore.storage.repositories.lost_writes import CountedTable
 from metastore.warehouse import paths
@@ -61,7 +61,7 @@ class ReconciliationService:
             raise InvalidOperationError(problem)
         in_trash = self._in_trash()
         moves, returned = self._lost_moves(now.event if now.cut is None else now.cut, in_trash)
-        if moves and not problem:  # lost before the witness was written
+        if not problem and any(move.kind != MAKE for move in moves):  # lost before the witness was written
             problem = f"The log of moves continues after event {now.event} of the database"
         with self._store.read() as work:  # the journal's operations, by the names of their directories in the trash
             known = work.file_operations.known_in_trash([paths.name(text) for text in in_trash])
@@ -70,8 +70,9 @@ class ReconciliationService:
             with self._store.transaction(audited=False) as work:
                 work.lineage.begin_restart(now, witness)
         putting = PuttingBack(self._journal, moves, now.problem_since or time(), dry_run=dry_run)
-        if moves:
+        if problem and moves:
             putting.run([wanted for wanted in (*self._wanted(), *returned) if putting.is_displaced(wanted)])
+            putting.set_aside_made()
         findings = [*putting.findings, *self._unknown(in_trash, {*known, *map(paths.name, putting.explained)})]
         findings += [Finding(text, GONE) for text in self._missing(putting.put_back)]
         if problem:
@@ -121,11 +122,14 @@ class ReconciliationService:
         return lost, returned
 
     def _wanted(self) -> Iterator[Wanted]:
-        """Yields the directories of tables and partitions."""
+        """Yields the directories of tables and partitions. A rename moves the whole directory of a table, in which its
+        location may be a version."""
         with self._store.read() as work:
             ids = work.tables.ids()
         for number in ids:
-            locations = dict.fromkeys(map(paths.canonical, self._warehouse.roots.within(self._locations(number))))
+            own = self._locations(number)
+            own += map(paths.without_version, own[:1])
+            locations = dict.fromkeys(map(paths.canonical, self._warehouse.roots.within(own)))
             if locations:
                 with self._store.read() as work:
                     owners = dict(work.lineage.owners(paths.spellings(next(iter(locations)))))

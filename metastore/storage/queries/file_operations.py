@@ -26,6 +26,9 @@ FIND_BLOCKING: Final = blocking_operations("cast(%(locations)s AS text[])")
 LOCK_FOR_REFERENCE: Final = f"{SHARED_LOCK}; {FIND_BLOCKING}"
 
 
+_LAST_EVENT: Final = "(SELECT last_event_id FROM notification_sequence)"
+
+
 def begin_making(name: str, blocking: str) -> Prepared:
     """Returns the statement that records directories to be made, if no operation is `blocking` (a query)."""
     return Prepared(
@@ -37,7 +40,8 @@ def begin_making(name: str, blocking: str) -> Prepared:
                 clock_timestamp() + cast(:lease AS interval)
             FROM cast(:locations AS text[]) AS new(places)
             WHERE NOT EXISTS ({blocking})
-            ON CONFLICT (id) DO UPDATE SET error = NULL RETURNING id
+            ON CONFLICT (id) DO UPDATE SET error = NULL
+            RETURNING {_LAST_EVENT}, decided_at
         """),  # noqa: S608 - only constants
         before=f"{ASYNCHRONOUS_COMMIT}; {SHARED_LOCK}",
     )
@@ -129,7 +133,6 @@ _CLAIMABLE = f"""
 """
 # Both claims wait for all transactions that hold the shared lock: references from before are committed then, and later
 # ones see the claimed operations.
-_LAST_EVENT = "(SELECT last_event_id FROM notification_sequence)"
 _AFTER_REFERENCES = f"{ASYNCHRONOUS_COMMIT}; {EXCLUSIVE_LOCK}"
 
 

@@ -72,6 +72,13 @@ class Failure(NamedTuple):
     parked: bool
 
 
+class Moment(NamedTuple):
+    """A time of PostgreSQL, and the last event of the catalog at that time."""
+
+    event: int
+    at: datetime
+
+
 class NewOperation(NamedTuple):
     """An operation to schedule. `paths`: the paths that a removal deletes, if that is not the whole location."""
 
@@ -89,15 +96,15 @@ _ALL = select(*(_COLUMNS[name] for name in statements.COLUMNS.split(", "))).orde
 class FileOperations(Repository):
     """Queries on the journal."""
 
-    def begin_making(self, number: int, locations: Sequence[str]) -> bool:
-        """Records that the caller is about to create directories; False if another operation conflicts with them.
+    def begin_making(self, number: int, locations: Sequence[str]) -> Moment | None:
+        """Records that the caller is about to create directories; None if another operation conflicts with them.
 
         Commits itself. `number` is the operation's id, chosen at random by the caller: after a crash of PostgreSQL the
         sequence could give out a number again whose directories still exist.
         """
         statement = statements.BEGIN_MAKING if len(locations) <= _FEW else many.BEGIN_MAKING
         rows = statement.rows(self._connection, id=number, locations=array_literal(locations), lease=clock.LEASE)
-        return bool(rows)
+        return Moment(*rows[0]) if rows else None
 
     def finish_making(self, number: int, count: int) -> bool:
         """Deletes the record of `begin_making`, as the last step before the commit.

@@ -98,6 +98,7 @@ class History:
         self.backups: list[Backup] = []
         self.written: set[str] = set()
         self.together: list[Rows] = []  # boxes that have shared a directory
+        self.left: set[Path] = set()  # directories of external tables that were dropped or lost partitions
         self.steps: list[str] = []
         for name in DATABASES:
             self._create_database(name)
@@ -142,6 +143,9 @@ class History:
         )
         return Path(found.decode().sd.location.removeprefix("file:"))
 
+    def _root(self, name: Name) -> Path:
+        return Path(str(self._folder(name, None)).partition("/_versions/")[0])
+
     def _write(self, folder: Path, rows: Rows) -> None:
         text = f"rows {next(self._numbers)} {self._random.random()}".encode()
         file = f"part-{sha256(text).hexdigest()[:16]}"
@@ -156,6 +160,12 @@ class History:
     def _default(self, name: Name) -> Path:
         return self.catalog.warehouse / f"{name[0]}.db" / name[1]
 
+    def _is_left(self, folder: Path) -> bool:
+        """Returns whether a directory that nothing uses has files, as only those of dropped external tables have."""
+        files = self.files(folder) if folder.is_dir() else []
+        assert not files or not self.left.isdisjoint((folder, *folder.parents)), f"{folder} has {files} of nobody"
+        return bool(files)
+
     def _create_database(self, name: str) -> None:
         self.catalog.call("create_database", Database(name))
         self.databases.add(name)
@@ -165,10 +175,8 @@ class History:
         if not free:
             return
         name = self._random.choice(free)
-        new, managed = (
-            table(*name, [("ds", "string")] if self._random.random() < 0.4 else []),
-            self._random.random() < 0.7,
-        )
+        new = table(*name, [("ds", "string")] if self._random.random() < 0.4 else [])
+        managed = self._random.random() < 0.7
         if not managed:
             new.tableType, new.parameters = "EXTERNAL_TABLE", {"EXTERNAL": "TRUE"}
         others = {self._folder(other, None) for other in self.tables}
@@ -177,8 +185,8 @@ class History:
                 self.catalog.call("create_table", new)
                 raise AssertionError(f"{name} got the directory of another table")
             return
-        if self._default(name).is_dir() and self.files(self._default(name)):
-            return  # of a table that was created after the restored moment, or an external one that was dropped
+        if self._is_left(self._default(name)):
+            return
         self.catalog.call("create_table", new)
         self.tables[name] = Held(next(self._numbers), managed, days={} if new.partitionKeys else None)
 
@@ -200,7 +208,7 @@ class History:
                 with suppress(MetastoreError):
                     self.catalog.call("add_partition", new)
                     raise AssertionError(f"{name} {day} got the directory of another partition")
-            elif not self.files(folder):
+            elif not self._is_left(folder):
                 self.catalog.call("add_partition", new)
                 held.days[day] = [Box()]
 
@@ -248,7 +256,7 @@ class History:
     def overwrite(self) -> None:
         if found := self._any(lambda held: held.managed and held.days is None):
             name, held = found
-            root = Path(str(self._folder(name, None)).partition("/_versions/")[0])
+            root = self._root(name)
             query = str(self.catalog.call("begin_write", BeginWriteRequest(*name)).queryId)
             folder = root / "_versions" / query
             folder.mkdir(parents=True)
@@ -262,14 +270,21 @@ class History:
     def drop(self) -> None:
         if found := self._any():
             name, held = found
+            self._leave(name, held)
             self.catalog.call("drop_table", *name, True)
             self.drops.append(Drop("table", name, None, held))
             del self.tables[name]
+
+    def _leave(self, name: Name, held: Held) -> None:
+        if not held.managed:
+            self.left.add(self._folder(name, None))
 
     def drop_database(self) -> None:
         if self.databases:
             database = self._random.choice(sorted(self.databases))
             dropped = {name: held for name, held in self.tables.items() if name[0] == database}
+            for name, held in dropped.items():
+                self._leave(name, held)
             self.catalog.call("drop_database", database, True, True)
             self.databases.remove(database)
             for name in dropped:
@@ -355,6 +370,9 @@ class History:
         for name, held in self.tables.items():
             for day, rows in held.contents():
                 self._compare(name, day, rows, backup.texts[held.uid, day])
+        used = {self._root(name) for name in self.tables}
+        for folder in {self._default((database, name)) for database in DATABASES for name in NAMES} - used:
+            self._is_left(folder)
         self.catalog.call("check_files", CheckFilesRequest())
 
     def _compare(self, name: Name, day: str | None, rows: Rows, least: set[str]) -> None:

@@ -333,3 +333,37 @@ def test_an_undone_drop_can_be_undone_again(catalog: RestoredCatalog, capsys: Ca
     for name in ("one", "two"):
         catalog.undrop(name)
     assert (catalog.rows("one"), catalog.rows("two")) == (["one"], ["two before", "two later"])
+
+
+def test_later_directories_are_set_aside(catalog: RestoredCatalog, capsys: Capture) -> None:
+    """So that the next table or partition of the name is empty. Files at a location of a client's choice stay."""
+    catalog.call("create_table", table("db", "days", [("ds", "string")]))
+    file = catalog.back_up()
+    catalog.create("new", "later")
+    renamed = catalog.call("get_table", "db", "new").decode()
+    renamed.tableName = "renamed"
+    catalog.call("alter_table", "db", "new", renamed)
+    catalog.create("new", "later still")
+    catalog.call("add_partition", partition("db", "days", ["1"]))
+    day = catalog.warehouse / "db.db/days/ds=1"
+    (day / "part-0").write_text("later day")
+    chosen = table("db", "chosen", tableType="EXTERNAL_TABLE")
+    chosen.sd.location, chosen.parameters = f"file:{catalog.warehouse}/chosen", {"EXTERNAL": "TRUE"}
+    catalog.call("create_table", chosen)
+    (catalog.warehouse / "chosen/part-0").write_text("chosen")
+    catalog.restore(file)
+    planned = reconcile(catalog, capsys, "--dry-run")
+    assert catalog.rows("new") == ["later still"]
+    told = reconcile(catalog, capsys)
+    for name in ("new", "renamed", "days/ds=1"):
+        line = f"moved to the trash: created after the restored moment: file:{catalog.warehouse}/db.db/{name}\n"
+        assert line in planned
+        assert line in told
+    assert "created after" not in reconcile(catalog, capsys)
+    for name in ("new", "renamed"):
+        catalog.call("create_table", table("db", name))
+        assert catalog.rows(name) == []
+    catalog.call("add_partition", partition("db", "days", ["1"]))
+    assert not list(day.iterdir())
+    assert (catalog.warehouse / "chosen/part-0").read_text() == "chosen"
+    assert catalog.contents() == {"later", "later still", "later day", "chosen"}
