@@ -24,6 +24,12 @@ _rewrites = click.option(
 )
 
 
+_encoding = click.option(
+    "--text-encoding",
+    "encoding",
+    type=click.Choice(["utf8", "latin1"]),
+    help="What the clients of SOURCE have written into latin1 columns of MySQL. Default: as most of its texts are.",
+)
 _report = click.option(
     "--report", type=click.Path(path_type=Path), help="File that receives the report (JSON), even after an error."
 )
@@ -42,16 +48,17 @@ def import_() -> None:
 @import_.command()
 @_source
 @_databases
+@_encoding
 @_report
 @settings_options(*DATABASE, "warehouse", "allowed_locations")
-def plan(source: str, databases: str | None, report: Path | None, **options: Any) -> None:
+def plan(source: str, databases: str | None, report: Path | None, encoding: str | None, **options: Any) -> None:
     """Show the objects that an import would copy or skip.
 
     Also shows broken rows of the source. Reads the source and changes nothing.
     """
     from metastore.cli.importing import show_plan
 
-    show_plan(Settings.load(options), source, databases, report)
+    show_plan(Settings.load(options), source, databases, report, encoding)
 
 
 @import_.command()
@@ -62,6 +69,7 @@ def plan(source: str, databases: str | None, report: Path | None, **options: Any
 @click.option(
     "--follow", is_flag=True, help="After the copy, apply the changes of SOURCE until the command is stopped."
 )
+@_encoding
 @click.option("--skip-broken", is_flag=True, help="Leave out the rows that `plan` shows as broken, and report them.")
 @settings_options(*DATABASE)
 def run(
@@ -71,6 +79,7 @@ def run(
     report: Path | None,
     follow: bool,
     skip_broken: bool,
+    encoding: str | None,
     **options: Any,
 ) -> None:
     """Copy databases from SOURCE unchanged. A run that was interrupted continues.
@@ -83,7 +92,7 @@ def run(
     from metastore.cli.importing import run_import
 
     settings = Settings.load(options)
-    run_import(settings, source, databases, rewrites, report, skips_broken=skip_broken)
+    run_import(settings, source, databases, rewrites, report, skips_broken=skip_broken, encoding=encoding)
     if follow:
         from metastore.cli.following import run_follow
 
@@ -118,6 +127,7 @@ def status(findings: int, **options: Any) -> None:
 @_source
 @_databases
 @_rewrites
+@_encoding
 @click.option("--show", default=50, show_default=True, help="Maximum number of differences to show.")
 @_report
 @click.option("--lasting", is_flag=True, help="Count only differences that a second comparison finds again.")
@@ -129,6 +139,7 @@ def verify(
     show: int,
     report: Path | None,
     lasting: bool,
+    encoding: str | None,
     uri: str,
 ) -> int:
     """Compare the objects of SOURCE with this server's, field by field.
@@ -137,7 +148,7 @@ def verify(
     """
     from metastore.cli.verifying import show_verified
 
-    return show_verified(source, uri, databases, rewrites, show, report, lasting=lasting)
+    return show_verified(source, uri, databases, rewrites, show, report, lasting=lasting, encoding=encoding)
 
 
 @import_.command()

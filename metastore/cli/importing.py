@@ -72,10 +72,12 @@ def _read_if_ready(settings: Settings) -> Iterator[tuple[UnitOfWork | None, str]
 
 
 @contextmanager
-def opened_source(address: str) -> Iterator[Source]:
-    """Yields a connected source."""
+def opened_source(address: str, encoding: str | None = None) -> Iterator[Source]:
+    """Yields a connected source. `encoding`: see `Source.read_texts_as`."""
     source = open_source(address)
     try:
+        if encoding:
+            source.read_texts_as(encoding)
         yield source
     finally:
         source.close()
@@ -86,11 +88,13 @@ def names_of(databases: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in (databases or "").split(",") if name.strip())
 
 
-def show_plan(settings: Settings, address: str, databases: str | None, file: Path | None) -> None:
+def show_plan(
+    settings: Settings, address: str, databases: str | None, file: Path | None, encoding: str | None = None
+) -> None:
     """Prints the objects that an import would copy and leave out, and the errors in the source."""
     selection = Selection(frozenset(map(name_of, names_of(databases))) or None)
     with reporting(file, "plan", address, settings.safe_url) as report:
-        with opened_source(address) as source, _read_if_ready(settings) as (work, unready):
+        with opened_source(address, encoding) as source, _read_if_ready(settings) as (work, unready):
             plan = make_plan(source, work, Roots(settings.warehouse, settings.roots), selection)
         report.counts, report.digests = plan.survey.counts, plan.digests
         report.findings = as_dicts(plan.survey.findings)
@@ -132,6 +136,7 @@ def run_import(
     file: Path | None,
     *,
     skips_broken: bool = False,
+    encoding: str | None = None,
 ) -> None:
     """Copies, shows the progress, and prints a summary."""
     gc.disable()  # batches contain no cycles, and looking for them takes a third of the time
@@ -141,7 +146,7 @@ def run_import(
         opened_store(settings) as store,
         progress() as advance,
     ):
-        copier = Copier(source, store, Request(names_of(databases), rewrites, skips_broken), advance)
+        copier = Copier(source, store, Request(names_of(databases), rewrites, skips_broken, encoding), advance)
         state = _copied(copier)
         changes = "" if _is_fresh(state) else _caught_up(source, store, state)
         with store.read() as work:

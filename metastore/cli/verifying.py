@@ -36,6 +36,7 @@ def show_verified(
     file: Path | None,
     *,
     lasting: bool,
+    encoding: str | None = None,
 ) -> int:
     """Prints counts and differences. Returns the exit status: 1 if something differs.
 
@@ -45,7 +46,7 @@ def show_verified(
     wanted = frozenset(map(name_of, names_of(databases))) or None
     with (
         reporting(file, "verify", address, uri) as report,
-        opened_source(address) as source,
+        opened_source(address, encoding) as source,
         opened_source(uri) as ours,
         progress() as advance,
     ):

@@ -34,6 +34,7 @@ SWITCHED_DATABASE: Final = "switched database"
 _DIGESTED: Final = (Stage.DATABASES, Stage.TABLES, Stage.PARTITIONS, *BESIDE_TABLES)
 """Stages whose objects have a digest. Column statistics have none: it would cost more than their copy."""
 SKIP_BROKEN: Final = "skip_broken"
+TEXT_ENCODING: Final = "text_encoding"
 _SHOWN: Final = 1_000
 """Maximum number of stored findings of one kind. All are counted."""
 
@@ -45,12 +46,14 @@ Progress = Callable[[str, int], object]
 class Request:
     """Selects the objects to copy. `databases`: names, with a catalog as `catalog.database`; empty for all.
 
-    `skips_broken`: leave broken rows out, from now on also in later runs and by followers.
+    `skips_broken`: leave broken rows out, from now on also in later runs and by followers. `text_encoding`: see
+    `Source.read_texts_as`.
     """
 
     databases: tuple[str, ...] = ()
     rewrites: tuple[str, ...] = ()
     skips_broken: bool = False
+    text_encoding: str | None = None
 
 
 class Copier:
@@ -64,6 +67,7 @@ class Copier:
         self._runner = uuid4()
         self._found: Counter[str] = Counter()
         self._digests = Digests()
+        self._encoding: str | None = None
 
     def run(self) -> ImportState:
         """Copies the objects that are not copied yet, and returns the import.
@@ -75,7 +79,7 @@ class Copier:
             UnavailableError: the source or the database does not answer. The next run continues.
         """
         with only_import(self._store), self._source.snapshot():
-            self._skip_broken()
+            self._read_as_before()
             log = self._source.log()
             databases = [one for batch in self._source.read(Stage.DATABASES, "", Selection()) for one in batch.objects]
             state = self._begin_or_resume(databases, log.last if log else None)
@@ -94,11 +98,19 @@ class Copier:
         with self._store.read() as work:
             return find_import(work, state.source)
 
-    def _skip_broken(self) -> None:
-        """Lets the source skip broken rows, if this run or an earlier one has asked for it."""
+    def _read_as_before(self) -> None:
+        """Lets the source skip broken rows, if this run or an earlier one has asked for it, and read texts as an
+        earlier run did. Raises ConflictError if this run demands another encoding."""
         with self._store.read() as work:
             state = work.imports.find(self._source.address)
         self._source.broken.are_skipped = self._request.skips_broken or skips_broken(state)
+        before, wanted = state.options.get(TEXT_ENCODING) if state else None, self._request.text_encoding
+        if before and wanted and before != wanted:
+            raise ConflictError(
+                f"The import from {self._source.address} reads texts as {before}. To read them as {wanted}, forget it "
+                f"(metastore import forget --drop-databases) and import again"
+            )
+        self._encoding = self._source.read_texts_as(before or wanted)
 
     def _begin_or_resume(self, databases: Sequence[Database], last_event: int | None) -> ImportState:
         """Returns the import of this run. From then on, no earlier run can continue it."""
@@ -117,6 +129,7 @@ class Copier:
                     "events": keeps_events,
                     "everything": everything,  # a follower imports databases that are new at the source
                     SKIP_BROKEN: self._source.broken.are_skipped,
+                    TEXT_ENCODING: self._encoding,
                     "chosen": _texts(wanted),  # also one of these that is dropped and created again
                 }
                 number = work.imports.begin(
@@ -138,7 +151,8 @@ class Copier:
                     f"An import of {', '.join(state.options['databases'])} from {state.source} is unfinished. "
                     f"Finish it first: run the command again without --databases and --rewrite-location"
                 )
-            work.imports.resume(state.id, self._runner, {SKIP_BROKEN: self._source.broken.are_skipped})
+            changed = {SKIP_BROKEN: self._source.broken.are_skipped, TEXT_ENCODING: self._encoding}
+            work.imports.resume(state.id, self._runner, changed)
             return
         check_not_returning(state)
         known = work.imports.databases(state.id)
@@ -148,7 +162,7 @@ class Copier:
         rewrites = list(self._request.rewrites) or state.options["rewrites"]
         # The log of this server already has events. The source's events would mix with them.
         options = state.options | {"databases": _texts(new), "rewrites": rewrites, "events": False, "digests": {}}
-        options[SKIP_BROKEN] = self._source.broken.are_skipped
+        options |= {SKIP_BROKEN: self._source.broken.are_skipped, TEXT_ENCODING: self._encoding}
         options["chosen"] = sorted({*state.options.get("chosen", ()), *_texts(known.keys() | new)})
         work.imports.begin_again(state.id, self._runner, options, last_event)
 
@@ -302,6 +316,13 @@ def name_of(text: str) -> DatabaseName:
     if len(catalog) > 1 or not name:
         raise InvalidInputError(f"{text!r} is not the name of a database")
     return DatabaseName(catalog[0] if catalog else DEFAULT_CATALOG, name)
+
+
+def read_as(source: Source, state: ImportState) -> None:
+    """Lets a source skip broken rows and read texts as the import does."""
+    source.broken.are_skipped = skips_broken(state)
+    if encoding := state.options.get(TEXT_ENCODING):
+        source.read_texts_as(encoding)
 
 
 def skips_broken(state: ImportState | None) -> bool:

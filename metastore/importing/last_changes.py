@@ -9,7 +9,7 @@ from typing import Final
 
 from metastore.domain.names import DatabaseName
 from metastore.errors import UnavailableError
-from metastore.importing.copier import find_import, skips_broken
+from metastore.importing.copier import find_import, read_as
 from metastore.importing.follower.changes import changes_of
 from metastore.importing.follower.log_reader import LogReader
 from metastore.importing.follower.replay import Replay
@@ -76,7 +76,7 @@ def arrive(store: Store, address: str, names: Collection[DatabaseName], *, sweep
         state = find_import(work, safe_url(address))
     followed = is_followed(store, state)
     with closing(open_source(address)) as source:
-        source.broken.are_skipped = skips_broken(state)
+        read_as(source, state)
         last = source.log()
         if followed:
             _await(store, state, last.last if last else None)

@@ -143,6 +143,20 @@ def test_every_text_of_a_latin1_database_is_read_as_it_was_written(
         assert plain.owner == "meä¤"
         assert repr("ä".encode().decode("latin1")) in texts
         assert "most texts of this database are latin1" in plan
+    check_that_the_encoding_stays(source, database_url, encoding.replace("-", ""))
+
+
+def check_that_the_encoding_stays(source: maria.MySqlHiveDatabase, target: str, encoding: str) -> None:
+    """A later run reads texts as the first one did, although most texts have changed; another encoding is refused."""
+    for number in range(2_000):
+        text = "ä".encode("utf-8" if encoding == "latin1" else "latin1")
+        source.insert("DATABASE_PARAMS", DB_ID=1, PARAM_KEY=f"later{number}", PARAM_VALUE=text)
+    copy(source.url, target)
+    with opened(target) as store, store.read() as work:
+        (state,) = work.imports.all()
+    assert state.options["text_encoding"] == encoding
+    other = "latin1" if encoding == "utf8" else "utf8"
+    assert run(["import", "run", source.url, "--database-url", target, "--text-encoding", other]) == 1
 
 
 @pytest.fixture(scope="module")

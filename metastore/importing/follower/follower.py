@@ -14,7 +14,7 @@ from uuid import uuid4
 from metastore.domain.names import DatabaseName
 from metastore.errors import ConflictError, InvalidObjectError
 from metastore.importing.attached_objects import events as store_events
-from metastore.importing.copier import find_import, is_chosen, skips_broken
+from metastore.importing.copier import find_import, is_chosen, read_as
 from metastore.importing.follower.changes import Changes, changes_of, digest_of
 from metastore.importing.follower.comparison import everything
 from metastore.importing.follower.log_reader import EVENTS, LogReader, before_gap
@@ -99,7 +99,7 @@ class Follower:
         """
         with self._store.read() as work:
             state = find_import(work, self._source.address)
-            self._source.broken.are_skipped = skips_broken(state)
+            read_as(self._source, state)
             if state.state != COPIED or not work.following.try_lock(state.id):
                 yield False
                 return

@@ -10,7 +10,7 @@ from typing import Final
 
 from metastore.domain.names import DatabaseName
 from metastore.errors import UnavailableError
-from metastore.importing.copier import skips_broken
+from metastore.importing.copier import read_as
 from metastore.importing.follower.unlogged import Sweep, read_unlogged
 from metastore.importing.sources.objects import Stage
 from metastore.importing.sources.source import Source
@@ -35,7 +35,7 @@ class SweepReading:
 
     def read(self, source: Source) -> None:
         """Reads. Raises UnavailableError."""
-        source.broken.are_skipped = skips_broken(self.state)
+        read_as(source, self.state)
         with source.snapshot():
             before = source.log()
             self.result = read_unlogged(source, self.names)

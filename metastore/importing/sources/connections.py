@@ -33,6 +33,8 @@ _SILENCE: Final = 600  # seconds without a reply before the source counts as los
 class SourceConnection(ABC):
     """A connection to a source's database, with the differences between the two systems."""
 
+    latin1: Latin1Texts | None = None
+    """Decodes the texts of latin1 columns, if the database has such columns."""
     parameters: ClassVar[str]
     """The SQL of an aggregate of a table with parameters: a JSON object, as text."""
     key_values: ClassVar[str]
@@ -228,6 +230,7 @@ class MySqlConnection(SourceConnection):
         super().__init__(url)
         free = (one for one in self.schema.latin1 if "NOTIFICATION" not in one[0])  # the log repeats texts
         self._latin1 = Latin1Texts(free, self._not_ascii)
+        self.latin1 = self._latin1 if self.schema.latin1 else None
 
     def rows(self, statement: str, *values: Any) -> list[Row]:
         with self._cursor() as cursor:
@@ -252,7 +255,7 @@ class MySqlConnection(SourceConnection):
         return tuple(self._latin1.spellings(texts))
 
     def texts_findings(self) -> list[Finding]:
-        return self._latin1.evidence.findings()
+        return self._latin1.findings()
 
     def _not_ascii(self, column: tuple[str, str]) -> list[str]:
         table, name = (f'"{part}"' for part in column)

@@ -78,6 +78,9 @@ class DatabaseSource:
     def has_rows(self) -> bool:
         return True
 
+    def read_texts_as(self, encoding: str | None) -> str | None:
+        return self.connection.latin1.read_as(encoding) if self.connection.latin1 else None
+
     def oddities(self) -> Sequence[Finding]:
         return oddities(self.connection)
 

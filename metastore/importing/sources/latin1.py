@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 from metastore.storage.importing.imports import Finding
 
 KIND: Final = "latin1"
+UTF8, LATIN1 = "utf8", "latin1"
+"""How the texts of latin1 columns are read."""
 _SHOWN: Final = 3
 """Examples of one column in a plan."""
 _LENGTH: Final = 60  # characters of an example
@@ -34,14 +36,14 @@ class Evidence(NamedTuple):
 
     @property
     def is_utf8(self) -> bool:
-        """Whether the clients of the database write UTF-8: most of its texts are."""
+        """Whether the clients of the database write UTF-8, as most do: no more than half of its texts are latin1."""
         utf8, latin1 = (sum(map(len, texts.values())) for texts in self)
-        return utf8 > 0 and utf8 >= latin1
+        return utf8 >= latin1
 
-    def findings(self) -> list[Finding]:
+    def findings(self, *, is_utf8: bool) -> list[Finding]:
         """Returns the decision with examples of each column, before and after."""
-        is_utf8 = self.is_utf8
-        changed = "is read as UTF-8" if is_utf8 else "stays as it is: most texts of this database are latin1"
+        reason = "most texts of this database are latin1" if not self.is_utf8 else "--text-encoding latin1"
+        changed = "is read as UTF-8" if is_utf8 else f"stays as it is: {reason}"
         found = [
             Finding(KIND, f"{table}.{column}", f"{_short(text)!r} {changed}{_after(text) if is_utf8 else ''}")
             for (table, column), texts in sorted(self.as_utf8.items())
@@ -62,6 +64,23 @@ class Latin1Texts:
         self._columns = sorted(columns)
         self._read = read
         self._evidence: Evidence | None = None
+        self.decision: bool | None = None
+        """Whether texts are UTF-8, if an earlier reading or the user has decided it."""
+
+    @property
+    def is_utf8(self) -> bool:
+        """Whether the clients of the database write UTF-8."""
+        return self.evidence.is_utf8 if self.decision is None else self.decision
+
+    def read_as(self, encoding: str | None) -> str:
+        """Sets UTF8 or LATIN1; None: the texts decide now. Returns the encoding, which no longer changes."""
+        self.decision = None if encoding is None else encoding == UTF8
+        self.decision = self.is_utf8
+        return UTF8 if self.decision else LATIN1
+
+    def findings(self) -> list[Finding]:
+        """Returns the decision with examples."""
+        return self.evidence.findings(is_utf8=self.is_utf8)
 
     @property
     def evidence(self) -> Evidence:
@@ -76,7 +95,7 @@ class Latin1Texts:
 
     def decoded(self, text: str) -> str:
         """Returns a text of a latin1 column as its writer meant it."""
-        if text.isascii() or not self.evidence.is_utf8:
+        if text.isascii() or not self.is_utf8:
             return text
         utf8 = _from_latin1(text)
         return text if utf8 is None else utf8
@@ -84,7 +103,7 @@ class Latin1Texts:
     def spellings(self, texts: Iterable[str]) -> list[str]:
         """Returns texts as a query finds them: also as latin1 columns contain their UTF-8 bytes."""
         wanted = list(texts)
-        if all(map(str.isascii, wanted)) or not self.evidence.is_utf8:
+        if all(map(str.isascii, wanted)) or not self.is_utf8:
             return wanted
         return list(dict.fromkeys([*wanted, *map(_as_latin1, wanted)]))
 

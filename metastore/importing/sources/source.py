@@ -66,6 +66,12 @@ class Source(Protocol):
     def has_rows(self) -> bool:
         """Whether it is a database, whose rows may be broken."""
 
+    def read_texts_as(self, encoding: str | None) -> str | None:
+        """Sets how texts in latin1 columns are read: "utf8", "latin1", or as most of them are (None).
+
+        Returns the encoding; None if the source has no such columns.
+        """
+
     def oddities(self) -> Sequence[Finding]:
         """Returns values that an import leaves out or changes, with the keys of their rows."""
 

@@ -218,6 +218,9 @@ class ThriftSource:
     def has_rows(self) -> bool:
         return False
 
+    def read_texts_as(self, encoding: str | None) -> str | None:  # noqa: ARG002 - Thrift's texts are UTF-8
+        return None
+
     def oddities(self) -> Sequence[Finding]:
         return []
 

@@ -31,7 +31,7 @@ def test_a_database_of_latin1_is_not_changed() -> None:
     for text in ("Größe", stored("ä"), "Ã¤ is how UTF-8 looks"):
         assert of_database.decoded(text) == text
     assert of_database.spellings(["Größe"]) == ["Größe"]
-    details = [one.detail for one in of_database.evidence.findings()]
+    details = [one.detail for one in of_database.findings()]
     assert details == [
         "'Ã¤' stays as it is: most texts of this database are latin1",
         "'Größe' stays as it is: it is not UTF-8",
@@ -43,7 +43,7 @@ def test_a_single_latin1_text_of_a_database_of_utf8_stays() -> None:
     of_database = texts(stored("Umsätze"), stored("größe"), "Maß")
     assert of_database.decoded("Maß") == "Maß"
     assert of_database.decoded("☃") == "☃"  # of no latin1 column at all
-    found = [(one.kind, one.object, one.detail) for one in of_database.evidence.findings()]
+    found = [(one.kind, one.object, one.detail) for one in of_database.findings()]
     assert found[0] == ("latin1", "COLUMNS_V2.COMMENT", "'UmsÃ¤tze' is read as UTF-8: 'Umsätze'")
 
 
@@ -54,3 +54,15 @@ def test_ascii_texts_ask_nothing() -> None:
     of_database = Latin1Texts([NAME], read)
     assert of_database.decoded("plain") == "plain"
     assert of_database.spellings(["plain"]) == ["plain"]
+
+
+@pytest.mark.parametrize(("encoding", "text"), [("utf8", "ä"), ("latin1", stored("ä"))])
+def test_a_decision_is_kept_whatever_the_texts_are_later(encoding: str, text: str) -> None:
+    for later in (texts("Größe", "Maß", stored("ä")), texts(stored("Umsätze")), texts()):
+        assert later.read_as(encoding) == encoding
+        assert later.decoded(stored("ä")) == text
+
+
+def test_a_database_without_such_texts_counts_as_utf8() -> None:
+    assert texts().read_as(None) == "utf8"
+    assert texts("Größe").read_as(None) == "latin1"
