@@ -137,9 +137,12 @@ def _users(workers: Sequence[Any]) -> list[dict[str, Any]]:
     return sorted((row for row in rows if row["calls"]), key=lambda row: -row["seconds"])
 
 
+_NO_SUMS: Final = frozenset(("pid", "answered_at"))  # numbers of one worker
+
+
 def _gauges(workers: Sequence[Any]) -> dict[str, float]:
     sums: dict[str, float] = {}
     for worker in workers:
         for name, value in worker.gauges().items():
             sums[name] = sums.get(name, 0.0) + value
-    return {**{name: sums.get(name, 0.0) for name in sums if name != "pid"}, "workers": float(len(workers))}
+    return {**{name: sums.get(name, 0.0) for name in sums.keys() - _NO_SUMS}, "workers": float(len(workers))}
