@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from metastore.cli.doctor_database import _exhaustion
 from metastore.context import Caller
 from metastore.errors import EXHAUSTED, ExhaustedError
 from metastore.monitoring.exposition import render
@@ -18,6 +17,7 @@ from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.protocol.call_record import UNAVAILABLE, CallRecords, outcome_of
 from metastore.protocol.exceptions import text_of
 from metastore.storage.postgres.exceptions import translate
+from metastore.storage.verification.server_state import _exhaustion
 
 CONDITIONS = {
     "53100": ("disk_full", 'could not extend file "base/5/16402": No space left on device'),

@@ -14,7 +14,7 @@ from metastore.app.http import _one_line_errors
 from metastore.domain.client_kinds import CLIENTS
 from metastore.errors import ConfigurationError, ExhaustedError, PoolBusyError
 from metastore.monitoring.gauges import Gauges
-from metastore.monitoring.shared_metrics import OUTCOMES, SharedMetrics
+from metastore.monitoring.shared_metrics import OUTCOMES, FinishedCall, SharedMetrics
 from metastore.web import probe
 from metastore.web.probe import DatabaseProbe, DatabaseState
 
@@ -72,7 +72,7 @@ def test_calls_show_that_the_database_answers(outcome: str, statements: list[flo
     metrics = SharedMetrics(["get_table"], 2)
     worker = metrics.worker(1)
     sums = (0.0, 0.0, 0.0, 0.0, 0.0)
-    worker.count_call(((CLIENTS[0], ""), "get_table", OUTCOMES.index(outcome), "", 1, 1, sums, statements))
+    worker.count_call(FinishedCall((CLIENTS[0], ""), "get_table", OUTCOMES.index(outcome), "", 1, 1, sums, statements))
     before = time.monotonic()
     worker.publish({})
     shown = metrics.answered_at() >= before
