@@ -36,7 +36,7 @@ def _wire_methods() -> Iterator[str]:
     for method in served().values():
         change = "yes" if method.operation.is_change else ""
         row = f"| `{method.name}` | {', '.join(method.fields)} | {change} |"
-        by_domain.setdefault(method.domain, []).append(row)
+        by_domain.setdefault(method.noun, []).append(row)
     yield from ("# Wire methods", "")
     yield (
         "The server implements these methods of the Hive Metastore service (Hive 2.3 to 4.x) and of its own service, "
