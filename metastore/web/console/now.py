@@ -19,6 +19,7 @@ _INTERVAL: Final = 30.0  # seconds between two snapshots
 _SNAPSHOTS: Final = 31  # the oldest is 15 minutes old
 _SLOWEST: Final = 20
 _METHODS: Final = 60
+_NO_SUMS: Final = frozenset(("pid", "answered_at"))  # numbers of one worker
 
 
 class NowPages:
@@ -135,9 +136,6 @@ def _users(workers: Sequence[Any]) -> list[dict[str, Any]]:
         for user, (n, bad, spent) in totals.items()
     ]
     return sorted((row for row in rows if row["calls"]), key=lambda row: -row["seconds"])
-
-
-_NO_SUMS: Final = frozenset(("pid", "answered_at"))  # numbers of one worker
 
 
 def _gauges(workers: Sequence[Any]) -> dict[str, float]:
