@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from metastore.domain.expression import And, Atom, Compare, Expression, In, Operator, Or
+from metastore.domain.partition_names import DEFAULT_PARTITION
 from metastore.storage.postgres.sql import Sql, all_of, any_of
-from metastore.storage.queries.filters import filter_condition, planned, scan_condition
+from metastore.storage.queries.filters import filter_condition, planned, scan_condition, values_condition
 from metastore.storage.references import Key
 
 KEYS = (Key("ds", "string"), Key("h", "int"))
@@ -48,3 +49,16 @@ def test_the_text_of_a_part_does_not_count() -> None:
     joined = all_of([any_of(between), any_of(between)])
     assert (joined.ands, joined.ors) == (1, 118)
     assert planned(joined).text.endswith(" IS TRUE")
+
+
+@pytest.mark.parametrize("kind", ["string", "int", "date"])
+def test_the_default_partition_is_not_found_by_its_sort_key(kind: str) -> None:
+    """It has none: a comparison with it would be NULL and match no row."""
+    keys = (Key("ds", kind), Key("h", "string"))
+    condition = values_condition([DEFAULT_PARTITION, "7"], keys)
+    alone = values_condition([DEFAULT_PARTITION], keys)
+    assert condition
+    assert alone
+    assert "keys[1]" not in condition.text
+    assert "keys[2]" in condition.text
+    assert list(alone.values) == ['{"","__HIVE_DEFAULT_PARTITION__"}']

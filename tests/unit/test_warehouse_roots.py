@@ -32,3 +32,14 @@ def test_each_bucket_is_a_root_where_the_root_names_none(tmp_path: Path) -> None
         roots.admit("s3a://bucket/.metastore_trash/t", managed=False)
     with pytest.raises(InvalidOperationError, match="it is the root of a file system"):
         roots.root_of("s3://bucket/")
+
+
+def test_a_location_that_contains_a_root_or_is_one_is_not_deletable() -> None:
+    """A delete of it would take the other root along. Locations outside of all roots are not deletable either."""
+    roots = Roots("/warehouse", ["/warehouse/db/other", "s3://bucket/data"])
+    kept = {"/warehouse", "/warehouse/db", "/warehouse/db/other", "s3a://bucket/data", "s3://bucket", "/else/where"}
+    deletable = {"/warehouse/db/t", "/warehouse/db/other/t", "s3a://bucket/data/t"}
+    assert roots.deletable([*kept, *deletable]) == deletable
+    for location in kept:
+        with pytest.raises(InvalidOperationError):
+            roots.require_below(location)

@@ -8,6 +8,7 @@ unknown.
 from __future__ import annotations
 
 import datetime
+import math
 import re
 import struct
 from decimal import ROUND_HALF_UP, Context, Decimal
@@ -139,11 +140,11 @@ def _as_number(source: HiveType, target: HiveType, value: Any) -> Any:
 
 
 def _whole(target: HiveType, value: Any) -> int:
-    """Converts to a whole number as Java does: doubles saturate, whole numbers lose their high bits."""
+    """Converts to a whole number as Java does: doubles saturate, NaN is 0, whole numbers lose their high bits."""
     bits = _BITS[target.name]
     if isinstance(value, float):
         limit = 1 << (63 if bits == 64 else 31)
-        value = max(-limit, min(limit - 1, int(value)))
+        value = 0 if math.isnan(value) else int(max(-limit, min(limit - 1, value)))
     elif isinstance(value, Decimal) and not -(1 << bits - 1) <= value < 1 << bits - 1:
         raise IndeterminateError  # later versions return NULL
     return ((int(value) + (1 << bits - 1)) & ((1 << bits) - 1)) - (1 << bits - 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -186,6 +187,30 @@ def test_files_replaced_in_place_get_a_name_that_engines_ignore(case: Case) -> N
         before = case.planner.snapshot.get(publication.values)
         if case.planner.in_place and before and table.partition_columns and "/_versions/" not in before.location:
             assert publication.location == before.location
+
+
+@pytest.mark.parametrize(
+    ("root", "overwrite", "in_place", "requested"),
+    [
+        ("file:/w/t", False, False, ["p=3"]),
+        ("file:/w/t", True, False, ["p=3"]),
+        ("file:/w/t", True, True, ["p=2", "p=3"]),  # p=1 stays where it is: its contents are replaced
+        ("s3a://b/t", True, False, []),  # a move copies every byte there
+        ("s3a://b/t", True, True, ["p=2", "p=3"]),
+    ],
+)
+def test_which_directories_in_hives_layout_are_requested(
+    root: str, requested: list[str], *, overwrite: bool, in_place: bool
+) -> None:
+    """`p=1` is in its directory of Hive's layout, `p=2` in a version of it, and `p=3` is new."""
+    table = Table("d", "t", (Column("x", "int"),), (Column("p", "string"),), root, STORAGE)
+    places = {("1",): f"{root}/p=1", ("2",): f"{root}/_versions/token-3/p=2"}
+    snapshot = {
+        values: PartitionState(place, 1, NOT_SKEWED, STORAGE, {}, NOT_BUCKETED) for values, place in places.items()
+    }
+    planner = PlacementPlanner(Write(table, {}, overwrite), snapshot, QUERY, in_place)
+    staged = [StagedFile(f"{root}/s/{number}", (number,), 0, 10, 5) for number in "312"]
+    assert planner.requested_directories(staged) == [f"{root}/{name}" for name in requested]
 
 
 def test_the_root_of_a_table_in_one_of_its_versions() -> None:
