@@ -18,13 +18,13 @@ from metastore.domain.dependencies import (
 from metastore.domain.keys import sort_key
 from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidOperationError
-from metastore.services.cascade.dependencies import columns_of, is_dependent, rewrite, schema_of
+from metastore.services.cascade.dependencies import columns_of, rewrite, schema_of
 from metastore.services.cascade.freshness import edges_below
 from metastore.services.cascade.views import read_texts, views_above, views_below
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.services.rules.lookup import get_home, get_table
 from metastore.services.rules.partitions import PartitionRules
-from metastore.services.rules.tables import VIEW, prepare
+from metastore.services.rules.tables import VIEW, is_dependent, prepare
 from metastore.services.service import ClockedService
 from metastore.storage.references import StoredPartition, StoredTable, TableRef
 from metastore.storage.repositories.dependencies import PartitionEdge, Spec, TableEdge

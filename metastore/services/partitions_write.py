@@ -11,7 +11,7 @@ from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, values_of
 from metastore.encoding.binary import EncodedList
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
-from metastore.services.cascade.dependencies import follow_added, is_dependent, rewrite
+from metastore.services.cascade.dependencies import follow_added, rewrite
 from metastore.services.files.change_loop import Attempt, LookNeededError
 from metastore.services.files.open_writes import root_of
 from metastore.services.files.own_locations import check_defaults, require_partitions_apart
@@ -23,7 +23,7 @@ from metastore.services.rules.locations import admit_descriptors, is_managed
 from metastore.services.rules.lookup import get_table, get_table_ref, missing_table, required, taken
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor
 from metastore.services.rules.table_data import check_unprotected, locations_of_partition, owns_data, without_owned
-from metastore.services.rules.tables import is_view
+from metastore.services.rules.tables import is_dependent, is_view
 from metastore.services.service import ChangingService
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import PARTITIONS

@@ -14,7 +14,6 @@ from metastore.encoding.binary import EncodedStruct
 from metastore.encoding.structs import shallow_copy
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.authorization.authorization import Authorization
-from metastore.services.cascade.dependencies import check_unmarked
 from metastore.services.cascade.retention import Retention
 from metastore.services.files.change_loop import Attempt
 from metastore.services.files.journal import Journal
@@ -27,7 +26,7 @@ from metastore.services.rules.locations import admit_table, is_managed
 from metastore.services.rules.lookup import get_home, get_table, taken
 from metastore.services.rules.materialized_views import add_sources
 from metastore.services.rules.privileges import add_privileges
-from metastore.services.rules.tables import is_view, prepare, takes_counts
+from metastore.services.rules.tables import check_unmarked, is_view, prepare, takes_counts
 from metastore.services.rules.transactional import check_new
 from metastore.services.service import ChangingService, Clock
 from metastore.storage.mapping.constraints import Constraint
@@ -82,12 +81,13 @@ class TableService(ChangingService):
         table = prepare(table, database, self._clock())
         check_unmarked(table)
         check_new(table)
+        name = database.table(table.tableName)
         duplicate = AlreadyExistsError(f"Table {database}.{table.tableName} already exists")
         with self._store.read() as work:
             if index is not None:
                 index.createTime = table.createTime
                 check_new_index(work, table, timed(index, table.createTime))
-            with _reported_first(duplicate, work, database.table(table.tableName)):
+            with _reported_first(duplicate, work, name):
                 _set_location(work, table, self._warehouse.roots)
         new = _NewTable(table, bool(sent_location), constraints, index, context or {})
         with taken(duplicate):

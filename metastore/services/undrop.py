@@ -29,7 +29,7 @@ from metastore.errors import (
 )
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.undropped_locations import UndroppedLocations
-from metastore.services.cascade.dependencies import is_dependent, rewrite
+from metastore.services.cascade.dependencies import rewrite
 from metastore.services.cascade.dropping import forget_by_name, undrop_by_name
 from metastore.services.files.change_loop import Attempt
 from metastore.services.files.journal import Journal
@@ -40,6 +40,7 @@ from metastore.services.files.undropping import moves_since, undrop_contents, un
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import required
 from metastore.services.rules.table_data import data_of, locations_of_partition
+from metastore.services.rules.tables import is_dependent
 from metastore.services.service import FileService
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import DATABASE, PARTITIONS, TABLE, Drop

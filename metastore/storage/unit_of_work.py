@@ -218,7 +218,9 @@ class UnitOfWork(Session):
             (WRITE, self.note is not None),
         )
         last = [*(statement for statement, is_needed in changes if is_needed), "COMMIT"]
-        values = appended(self.recorded) | {"listed": sorted(self.changed_lists)} | written(self.note)
+        values = appended(self.recorded) | {"listed": sorted(self.changed_lists)}
+        if self.note is not None:
+            values |= written(self.note)
         try:
             run(self.connection, "; ".join(last), **values)
         except DBAPIError as error:

@@ -11,19 +11,14 @@ from metastore.domain import table_events
 from metastore.domain.dependencies import BASES, DEPENDENT, Column, check_values, view_text
 from metastore.domain.names import TableName
 from metastore.domain.spark_schema import inherited_schema, without_schema
-from metastore.errors import InvalidObjectError, InvalidOperationError
+from metastore.errors import InvalidOperationError
 from metastore.services.rules.events import table_text
-from metastore.services.rules.tables import is_view
+from metastore.services.rules.tables import check_unmarked, is_dependent, is_view
 from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.repositories.dependencies import TableEdge
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Table
-
-
-def is_dependent(table: Table) -> bool:
-    """Returns whether a table is a dependent table: a view over the partitions of other tables."""
-    return is_view(table) and table.parameters.get(DEPENDENT) == "true"
 
 
 def check_writable(table: Table, failure: str) -> None:
@@ -36,14 +31,6 @@ def check_writable(table: Table, failure: str) -> None:
         )
     if is_view(table):
         raise InvalidOperationError(f"{failure}: {TableName.of(table)} is a view and has no data of its own")
-
-
-def check_unmarked(table: Table) -> None:
-    """Raises InvalidObjectError if an ordinary table has the parameter of dependent tables."""
-    if is_dependent(table):
-        raise InvalidObjectError(
-            f"{TableName.of(table)} has the parameter {DEPENDENT}, which only CREATE DEPENDENT TABLE may set: remove it"
-        )
 
 
 def follow_added(

@@ -10,7 +10,7 @@ from metastore.encoding.redaction import restore_secrets
 from metastore.encoding.structs import shallow_copy
 from metastore.errors import InvalidInputError, InvalidOperationError, NotFoundError
 from metastore.services.files.change_loop import Attempt
-from metastore.services.rules.indexes import holder_of_index, of_index, timed
+from metastore.services.rules.indexes import tables_of, timed
 from metastore.services.rules.lookup import required
 from metastore.services.service import ChangingService
 from metastore.storage.unit_of_work import UnitOfWork
@@ -79,7 +79,8 @@ def _missing(table: TableName, name: str) -> NotFoundError:
 def _check_changed(work: UnitOfWork, new: Index) -> None:
     if new.sd is None:
         raise InvalidOperationError("Storage descriptor is not defined for index.")
-    if work.tables.reference(of_index(new)) is None:
+    names = tables_of(new)
+    if work.tables.reference(names.indexed) is None:
         raise InvalidOperationError("Original table does not exist for the given index.")
-    if work.tables.reference(holder_of_index(new)) is None:
+    if work.tables.reference(names.holder) is None:
         raise InvalidOperationError("Underlying index table does not exist for the given index.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import NamedTuple
 
 from metastore.domain import events
 from metastore.domain.names import TableName, fold, full_name, table_name
@@ -19,14 +20,16 @@ _MAX_NAME = 128  # as Hive's schema
 _NO_TABLE = "Unable to add index because database or the orginal table do not exist"  # as Hive writes it
 
 
-def of_index(index: Index) -> TableName:
-    """Returns the name of the indexed table."""
-    return table_name(index.dbName, index.origTableName)
+class Tables(NamedTuple):
+    """The names of the indexed table, and of the table that holds the index."""
+
+    indexed: TableName
+    holder: TableName
 
 
-def holder_of_index(index: Index) -> TableName:
-    """Returns the name of the table that holds the index: in the same database, unless the name has another one."""
-    return full_name(index.indexTableName, index.dbName)
+def tables_of(index: Index) -> Tables:
+    """Returns the names of an index's tables. The holder is in the same database, unless its name has another one."""
+    return Tables(table_name(index.dbName, index.origTableName), full_name(index.indexTableName, index.dbName))
 
 
 def timed(index: Index, now: int) -> Index:
@@ -46,7 +49,7 @@ def check_new_index(work: UnitOfWork, table: Table, index: Index) -> None:
         raise InvalidObjectError(f"The name of an index must have 1 to {_MAX_NAME} characters, not {len(name)}")
     if index.sd is None:
         raise InvalidObjectError("Storage descriptor is not defined for index.")
-    indexed, holder = of_index(index), holder_of_index(index)
+    indexed, holder = tables_of(index)
     if len(work.indexes.select(indexed, name)):
         raise AlreadyExistsError(f"Index already exists: {name} of {indexed}")
     required(work.tables.reference(indexed), InvalidObjectError(_NO_TABLE))
@@ -61,7 +64,7 @@ def check_new_index(work: UnitOfWork, table: Table, index: Index) -> None:
 
 def add_index(work: UnitOfWork, table_id: int, index: Index) -> None:
     """Stores an index, held by the table of this id, and its event. Raises AlreadyExistsError, InvalidObjectError."""
-    indexed = required(work.tables.find(of_index(index), lock="change"), InvalidObjectError(_NO_TABLE))
+    indexed = required(work.tables.find(tables_of(index).indexed, lock="change"), InvalidObjectError(_NO_TABLE))
     stored = copy.deepcopy(index)
     stored.indexName, stored.sd = fold(index.indexName), complete(stored.sd)
     stored.createTime, stored.lastAccessTime = index.createTime or 0, index.lastAccessTime or 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from metastore.domain.column_statistics import NOT_UPDATED, restated
-from metastore.domain.names import DatabaseName, check_object_name, fold, fold_column, folded_column_names
+from metastore.domain.dependencies import DEPENDENT
+from metastore.domain.names import DatabaseName, TableName, check_object_name, fold, fold_column, folded_column_names
 from metastore.domain.skew import Skew, check_skew
 from metastore.domain.skew_limit import check_count
 from metastore.domain.skew_values import distinct_values, typed_locations
@@ -27,6 +28,19 @@ BASIC = ("numFiles", "totalSize")
 def is_view(table: Table) -> bool:
     """Returns whether a table is a view, and so has no directory."""
     return bool(table.tableType == VIEW)
+
+
+def is_dependent(table: Table) -> bool:
+    """Returns whether a table is a dependent table: a view over the partitions of other tables."""
+    return is_view(table) and table.parameters.get(DEPENDENT) == "true"
+
+
+def check_unmarked(table: Table) -> None:
+    """Raises InvalidObjectError if an ordinary table has the parameter of dependent tables."""
+    if is_dependent(table):
+        raise InvalidObjectError(
+            f"{TableName.of(table)} has the parameter {DEPENDENT}, which only CREATE DEPENDENT TABLE may set: remove it"
+        )
 
 
 def prepare(table: Table, database: DatabaseName, now: int) -> Table:
@@ -57,17 +71,17 @@ def check_given(table: Table, *, located: bool = False) -> None:
 def normalise(table: Table, database: DatabaseName) -> Table:
     """Converts names to lower case, sets defaults, and checks. Raises InvalidObjectError."""
     table.catName, table.dbName, table.tableName = database.catalog, database.name, fold(table.tableName)
-    check_object_name("table", table.tableName)
     table.parameters = table.parameters or {}
     table.tableType = table_type(table)
     table.ownerType = table.ownerType or PrincipalType.USER
     table.id = None  # the server assigns it
     table.lastAccessTime, table.retention = table.lastAccessTime or 0, table.retention or 0
     table.rewriteEnabled = bool(table.rewriteEnabled)
-    table.sd = complete(table.sd)
     table.partitionKeys = table.partitionKeys or []
     if table.creationMetadata is not None:
         table.creationMetadata = complete_metadata(table.creationMetadata, table)
+    table.sd = complete(table.sd)
+    check_object_name("table", table.tableName)
     check_columns(table.sd.cols)
     check_columns(table.partitionKeys)  # as in Hive, a key may have the name of a column
     if table.tableType in (MANAGED, EXTERNAL, MATERIALIZED_VIEW):  # not views, nor the index tables of Hive 2

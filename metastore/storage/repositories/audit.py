@@ -44,10 +44,8 @@ class AuditLine(NamedTuple):
 _LINES = select(*(audit_log.c[name] for name in AuditLine._fields))
 
 
-def written(note: AuditNote | None) -> dict[str, Any]:
+def written(note: AuditNote) -> dict[str, Any]:
     """Returns the parameters of `WRITE`."""
-    if note is None:
-        return {}
     acting = note.real_user is not None
     return {
         "request": note.request,
