@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metastore.client.structs import Column, ScanBuckets, ScanPartition
+from metastore.client.structs import Column, ScanBuckets, ScanPartition, ScanStorage
 from spark_client.jvm.scan_messages import ChooseBucketFiles, ListedDirectory, PartitionBuckets
 from spark_client.scan.buckets import choose_files, partition_buckets
 
@@ -42,3 +42,17 @@ def test_without_hashes_all_is_read() -> None:
     directory = ListedDirectory(partition("int", "2"), [OURS])
     chosen = choose_files(ChooseBucketFiles("d", "t", [directory], None, 4))
     assert (chosen.keep, chosen.numbers, chosen.buckets, chosen.exact) == ([], [[1]], 4, True)
+
+
+def test_files_that_were_written_with_other_types_are_always_read() -> None:
+    """A string has another hash than an int, so the numbers in the names of these files say nothing."""
+    declared = ScanBuckets((Column("a", "string"),), 4, "1")
+    storages = [ScanStorage((Column("A", kind),), "input", "serde", {}, 4, ("a",)) for kind in ("int", "string")]
+    kept = []
+    for storage in (0, 1):
+        partition = ScanPartition((str(storage),), "file:/t/ds=1", (), 1, storage)
+        known = partition_buckets("d.t", declared, ["ds"], partition, storages)
+        assert known is not None
+        kept.append(ListedDirectory(known, ["000001_0_query-7-00000"]))
+    chosen = choose_files(ChooseBucketFiles("d", "t", kept, [2], 4))
+    assert (chosen.keep, chosen.exact) == ([[0], []], False)

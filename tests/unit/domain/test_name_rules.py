@@ -27,6 +27,7 @@ from metastore.domain.privileges import (
     rights,
     sees,
     sees_all_of,
+    withheld_rights,
 )
 from metastore.errors import InvalidObjectError
 
@@ -160,3 +161,13 @@ def test_duties_are_separate() -> None:
 
 def test_patterns_are_tuples_of_names() -> None:
     assert NamePattern("hive", "a", "b").matches("hive", "a", "b")
+
+
+def test_rights_withheld_from_everybody_are_asked_for_by_name() -> None:
+    """A deny to everybody does not make its target less of an owner; a deny to the caller does."""
+    of_all = NameRule(parse_pattern("sales.*"), f"{DENY}SELECT", is_public=True)
+    own = NameRule(parse_pattern("sales.public_orders"), f"{DENY}ALTER")
+    grants = CallerGrants("owner", rules=(of_all, own))
+    assert withheld_rights(grants, TABLE) == {"ALTER"}
+    assert withheld_rights(grants, TABLE, of_everybody=True) == {"ALTER", "SELECT"}
+    assert withheld_rights(grants, DATABASE) == {"ALTER"}  # it denies a right in the database
