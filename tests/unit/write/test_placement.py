@@ -204,7 +204,7 @@ def test_which_directories_in_hives_layout_are_requested(
 ) -> None:
     """`p=1` is in its directory of Hive's layout, `p=2` in a version of it, and `p=3` is new."""
     table = Table("d", "t", (Column("x", "int"),), (Column("p", "string"),), root, STORAGE)
-    places = {("1",): f"{root}/p=1", ("2",): f"{root}/_versions/token-3/p=2"}
+    places: dict[Values, str] = {("1",): f"{root}/p=1", ("2",): f"{root}/_versions/token-3/p=2"}
     snapshot = {
         values: PartitionState(place, 1, NOT_SKEWED, STORAGE, {}, NOT_BUCKETED) for values, place in places.items()
     }
