@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from metastore.context import authorization_basis
 from metastore.domain import table_events
@@ -56,6 +57,17 @@ from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor, Table
 EXPECTED_KEY, EXPECTED_VALUE = "expected_parameter_key", "expected_parameter_value"
 
 
+class _Alteration(NamedTuple):
+    """One table before and after. `counted`: the files of its directory, by location; `cascade`: also partitions."""
+
+    stored: StoredTable
+    old: Table
+    new: Table
+    context: Mapping[str, str]
+    counted: Mapping[str, DirectoryStatistics | None]
+    cascade: bool
+
+
 class TableAlterService(ChangingService):
     """Rules of ALTER TABLE. Catalog and database names are in lower case."""
 
@@ -91,8 +103,9 @@ class TableAlterService(ChangingService):
             # A repeated attempt begins with the table that the client sent.
             after = self._successor(database, old, copy.deepcopy(new), context)
             check_not_replaced(work, stored, {str(name): (old, after)}, context)
-            self._check_change(work, stored, old, after, cascade=cascade)
-            return self._change(work, attempt, stored, old, after, context, counted, cascade=cascade)
+            alteration = _Alteration(stored, old, after, context, counted, cascade)
+            self._check_change(work, alteration)
+            return self._change(work, attempt, alteration)
 
         with taken(InvalidOperationError(f"alter is not possible: new table {target} already exists")):
             operations = self._loop.change(plan, look=lambda required: self._count(required, counted))
@@ -124,29 +137,20 @@ class TableAlterService(ChangingService):
         new.parameters.setdefault(DDL_TIME, str(self._clock()))
         return new
 
-    def _check_change(self, work: UnitOfWork, stored: StoredTable, old: Table, new: Table, *, cascade: bool) -> None:
+    def _check_change(self, work: UnitOfWork, alteration: _Alteration) -> None:
         """Raises InvalidOperationError for a change that Hive, partitions or dependent tables do not allow."""
+        old, new = alteration.old, alteration.new
         if [key.name for key in old.partitionKeys] != [key.name for key in new.partitionKeys]:
             raise InvalidOperationError("partition keys can not be changed.")
         if disallows_type_changes():
             _check_types(old, new)
-        if cascade or not old.partitionKeys:
+        if alteration.cascade or not old.partitionKeys:
             check_bucketing_columns(old, new)
-        check_alter(work, stored, old, new, propagate=self._propagate)
+        check_alter(work, alteration.stored, old, new, propagate=self._propagate)
 
-    def _change(
-        self,
-        work: UnitOfWork,
-        attempt: Attempt,
-        stored: StoredTable,
-        old: Table,
-        new: Table,
-        context: Mapping[str, str],
-        counted: Mapping[str, DirectoryStatistics | None],
-        *,
-        cascade: bool,
-    ) -> list[int]:
+    def _change(self, work: UnitOfWork, attempt: Attempt, alteration: _Alteration) -> list[int]:
         """Stores the new table and all consequences. Returns the file operations to carry out."""
+        stored, old, new, context = alteration.stored, alteration.old, alteration.new, alteration.context
         operations: list[int] = []
         database_id = _database_id(work, stored.ref, TableName.of(new).parent)
         renamed = stored.ref.name != TableName.of(new)
@@ -156,11 +160,11 @@ class TableAlterService(ChangingService):
         kept = replacing or _keeps_counts(old, new)
         move = None if replacing else _move(work, old, new)
         if not kept and updates_statistics(context) and takes_counts(new):
-            attempt.require_listed(map(paths.normalise, paths.absolute([new.sd.location])), counted)
-            fill_statistics([new], counted, context)
+            attempt.require_listed(map(paths.normalise, paths.absolute([new.sd.location])), alteration.counted)
+            fill_statistics([new], alteration.counted, context)
         forget_columns_of_table(work, stored.ref, old, new)
         work.tables.update(stored.ref.id, database_id, new)
-        _follow(work, stored.ref, old, new, move, cascade=cascade)
+        _follow(work, stored.ref, old, new, move, cascade=alteration.cascade)
         if renamed:
             work.partitions_write.announce()
         if (new.owner, new.ownerType) != (old.owner, old.ownerType):
