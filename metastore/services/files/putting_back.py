@@ -120,6 +120,9 @@ class PuttingBack:
         for position, _ in found:
             self._bring(wanted, position)
         self.put_back.add(location)
+        if wanted.table_id is not None and not self._dry_run and self._warehouse.is_missing(location):
+            with self._journal.transaction_with_directories([location]):  # it was empty at the restored moment
+                pass
 
     def _exists(self, position: Position) -> bool:
         """Returns whether the files, or the empty directory, still exist."""

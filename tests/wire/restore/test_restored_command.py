@@ -367,3 +367,13 @@ def test_later_directories_are_set_aside(catalog: RestoredCatalog, capsys: Captu
     assert not list(day.iterdir())
     assert (catalog.warehouse / "chosen/part-0").read_text() == "chosen"
     assert catalog.contents() == {"later", "later still", "later day", "chosen"}
+
+
+def test_an_empty_table_gets_its_directory_back(catalog: RestoredCatalog, capsys: Capture) -> None:
+    catalog.call("create_table", table("db", "t"))
+    file = catalog.back_up()
+    catalog.call("truncate_table", "db", "t", None)  # a later drop moves the directory, but none of its files
+    catalog.drop("t")
+    catalog.restore(file)
+    assert "missing" not in reconcile(catalog, capsys)
+    assert (catalog.warehouse / "db.db/t").is_dir()
