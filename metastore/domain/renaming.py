@@ -10,7 +10,8 @@ REPLACES: Final = "metastore.replaces"
 """Context property. `true`: drop an existing table with the new name, and leave all files where they are."""
 
 _TEMPORARY: Final = "__as_select_"
-_TEMPORARY_NAME: Final = re.compile(f"{_TEMPORARY}[0-9a-f]{{8}}$")
+TEMPORARY_NAME: Final = f"{_TEMPORARY}[0-9a-f]{{8}}$"
+"""Regular expression of the end of names that `temporary_name` returns, for Python and PostgreSQL."""
 
 
 def temporary_name(name: str, suffix: str) -> str:
@@ -23,7 +24,7 @@ def temporary_name(name: str, suffix: str) -> str:
 
 def is_temporary(name: str) -> bool:
     """Returns whether a name is one of `temporary_name`."""
-    return _TEMPORARY_NAME.search(name) is not None
+    return re.search(TEMPORARY_NAME, name) is not None
 
 
 def replaces(context: Mapping[str, str | None]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import text
 
+from metastore.domain.renaming import TEMPORARY_NAME
 from metastore.storage.queries.drops import FIRST_NAMES, OF_PRESENT_DATABASE
 from metastore.storage.queries.name_changes import NAMED_SINCE
 from metastore.storage.queries.repository import Repository
@@ -42,7 +43,7 @@ _PRESENT: Final = OF_PRESENT_DATABASE.format(drop="gone", database="d.id")
 _SHOWN: Final = f"{_PRESENT} AND NOT {HIDES_DROP.format(drop='gone')}"
 _CHANGES: Final = f"""
     WITH recent AS MATERIALIZED (
-        {{recent}} ORDER BY e.event_id DESC LIMIT :limit
+        {{recent}} AND (e.table_name IS NULL OR e.table_name !~ :temporary) ORDER BY e.event_id DESC LIMIT :limit
     )
     SELECT (SELECT jsonb_agg(to_jsonb(x) ORDER BY x.id DESC) FROM (
                SELECT {_EVENT}, {_EXISTS} AS exists
@@ -165,15 +166,18 @@ class Activity(Repository):
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Returns the newest visible events before an id, and the drops that can be undone, by this user, in databases
         of the caller, or all. `exists`: whether the table of an event still exists.
+
+        While a CREATE TABLE AS SELECT fills its table, events have a temporary name. They are left out: the event of
+        its end has the table's own.
         """
         if scope.shows_all:
             recent = _RECENT
         else:
             tables = _FEW.format(seen=scope.tables) if scope.is_small else "tables"
             recent = _RECENT_SEEN.format(seen=scope.tables, databases=scope.databases, whole=scope.whole, tables=tables)
-        values = {"before": before, "limit": limit, "user": user, "is_admin": is_admin, **scope.parameters}
+        values = {"before": before, "limit": limit, "user": user, "is_admin": is_admin, "temporary": TEMPORARY_NAME}
         query = text(_CHANGES.format(recent=recent, altered=scope.altered))
-        events, drops = self._connection.execute(query, values).one()
+        events, drops = self._connection.execute(query, values | scope.parameters).one()
         return events or [], drops or []
 
     def history(

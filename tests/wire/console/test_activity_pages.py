@@ -85,6 +85,23 @@ def test_changes_show_drops_that_can_be_undone(console: Console) -> None:
     assert console.visitor().get("/changes?before=x").status == 400
 
 
+@pytest.mark.parametrize("visitor", [ADMIN, LOW])
+def test_changes_name_a_table_as_its_creator_did(guarded: Console, visitor: str) -> None:
+    """A CREATE TABLE AS SELECT fills a table with a temporary name."""
+    with guarded.client(ADMIN) as client:
+        database = unique("made")
+        client.create_database(Database(database, ownerName=LOW))
+        client.create_table(table(database, "t__as_select_0123abcd"))
+        made = client.get_table(database, "t__as_select_0123abcd")
+        made.tableName = "t"
+        client.alter_table(database, "t__as_select_0123abcd", made)
+    events = guarded.visitor(visitor).json("/changes")["events"]
+    assert [(e["event"], e["table"]) for e in events if e["database"] == database] == [
+        ("CREATE_TABLE", "t"),
+        ("CREATE_DATABASE", None),
+    ]
+
+
 def test_locks_show_waiting_and_blocking_clients(console: Console) -> None:
     with console.client() as client:
         database = make_tables(client)
