@@ -216,15 +216,11 @@ class Application:
             timers.lease_renewal(self.journal),
             Timer("resolving interrupted commits", self._store.resolve_unknown_commits, _RESOLVE_INTERVAL),
             timers.descriptor_cleaning(DescriptorCleaningService(self._store), settings.cleanup_interval),
-            *([] if settings.read_only else self._make_changing_timers()),
+            *([] if settings.read_only else [timers.size_measurement(SizeService(self._store))]),
+            timers.view_reading(ViewTextService(self._store)),
             *([timers.server_registration(self._server)] if self._server else []),
             Timer("noting blocking sessions", self._note_blockers, _WATCH_INTERVAL),
         )
-
-    def _make_changing_timers(self) -> tuple[Timer, ...]:
-        """Returns the timers that a read-only server does not have."""
-        sizes, texts = SizeService(self._store), ViewTextService(self._store)
-        return timers.size_measurement(sizes), timers.view_reading(texts)
 
     def _note_blockers(self) -> None:
         def sessions(pids: Sequence[int]) -> dict[int, list[Mapping[str, Any]]]:

@@ -77,7 +77,9 @@ def show_impact(uri: str, name: str) -> None:
         )
         for view in result.views or ()
     ]
-    rows += [(name, "unknown", "a text that cannot be parsed") for name in result.unknownViews or ()]
+    rows += [
+        (name, "unknown", "a text that cannot be parsed, or was not read yet") for name in result.unknownViews or ()
+    ]
     print_table(f"Dependents of {target}", ("dependent", "state", "reads"), rows)
 
 

@@ -19,6 +19,8 @@ _SHOWN: Final = 30  # base partitions shown under a partition of a tree
 _EVENT: Final = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/JobEvent"
 _SUBSET: Final = "https://openlineage.io/spec/facets/1-0-0/BaseSubsetDatasetFacet.json#/$defs/"
 
+_Dataset = dict[str, Any]
+
 
 class Query(NamedTuple):
     """A query: the table or partition, the direction, and the URI of the server."""
@@ -36,7 +38,7 @@ def tree(query: Query, result: Any) -> Tree:
     if query.spec is None:
         _grow_tables(root, query.table, query.up, result)
         for name in result.unknownViews or ():
-            root.add(f"{name} (unknown: its text cannot be parsed)")
+            root.add(f"{name} (unknown: its text cannot be parsed, or was not read yet)")
     elif query.up:
         edges = [partition for partition in result.partitions if _name(partition) == query.table]
         if [edge.partitionName.count("/") for edge in edges] == [query.spec.count("/")]:
@@ -149,36 +151,42 @@ def _arrows(query: Query, result: Any) -> Iterator[tuple[str, ...]]:
 
 
 def openlineage(query: Query, result: Any) -> str:
-    """Returns one JobEvent per line. A dependent partition is the output; its base partitions are the input."""
+    """Returns one JobEvent per line. A dependent partition or view is the output; what it reads is the input."""
     namespace = "hive://" + urlsplit(query.uri.split(",")[0]).netloc
-    return "\n".join(json.dumps(event) for event in _events(namespace, result))
-
-
-def _events(namespace: str, result: Any) -> Iterator[dict[str, Any]]:
     now, producer = datetime.now(UTC).isoformat(), f"urn:metastore:{version('metastore')}"
+    jobs = [*_partition_jobs(producer, result), *(() if query.spec else _view_jobs(result))]
+    return "\n".join(
+        json.dumps(
+            {
+                "eventTime": now,
+                "producer": producer,
+                "schemaURL": _EVENT,
+                "job": {"namespace": namespace, "name": job},
+                "inputs": [{"namespace": namespace, **each} for each in inputs],
+                "outputs": [{"namespace": namespace, **output}],
+            }
+        )
+        for job, inputs, output in jobs
+    )
+
+
+def _partition_jobs(producer: str, result: Any) -> Iterator[tuple[str, list[_Dataset], _Dataset]]:
+    """Yields the name, inputs and output of the job of each dependent partition."""
     for edge in result.partitions:
         # Without a list of base partitions, the specification represents them.
         bases = edge.basePartitions if edge.basePartitions is not None else [edge.baseSpec]
-        yield {
-            "eventTime": now,
-            "producer": producer,
-            "schemaURL": _EVENT,
-            "job": {"namespace": namespace, "name": f"{_name(edge)}@{edge.partitionName}"},
-            "inputs": [
-                {
-                    "namespace": namespace,
-                    "name": _base(edge),
-                    "inputFacets": {"subset": _subset("Input", producer, bases)},
-                }
-            ],
-            "outputs": [
-                {
-                    "namespace": namespace,
-                    "name": _name(edge),
-                    "outputFacets": {"subset": _subset("Output", producer, [edge.partitionName])},
-                }
-            ],
-        }
+        read = {"name": _base(edge), "inputFacets": {"subset": _subset("Input", producer, bases)}}
+        written = {"subset": _subset("Output", producer, [edge.partitionName])}
+        yield f"{_name(edge)}@{edge.partitionName}", [read], {"name": _name(edge), "outputFacets": written}
+
+
+def _view_jobs(result: Any) -> Iterator[tuple[str, list[_Dataset], _Dataset]]:
+    """Yields the same of each view, whose inputs are the tables that it reads."""
+    bases: dict[str, list[str]] = {}
+    for edge in result.views or ():
+        bases.setdefault(_name(edge), []).append(_base(edge))
+    for view, names in bases.items():
+        yield view, [{"name": name} for name in names], {"name": view}
 
 
 def _subset(side: str, producer: str, names: Iterable[str]) -> dict[str, Any]:

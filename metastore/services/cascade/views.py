@@ -21,7 +21,7 @@ _LEVELS: Final = 100  # of views on views
 
 
 def read_texts(store: Store, seconds: float = _SECONDS) -> None:
-    """Reads the texts of new and changed views, for some seconds. Does nothing on a read-only database."""
+    """Reads the texts of new and changed views, for some seconds. Does nothing on a database that accepts no writes."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with store.read() as work:

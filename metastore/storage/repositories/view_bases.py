@@ -10,15 +10,17 @@ from sqlalchemy import text
 from metastore.storage.postgres.arrays import array_literal
 from metastore.storage.queries.repository import Repository
 
-_LISTED: Final = 100  # views with an unknown text
-# Views whose present text was not read yet. The texts of dependent tables are the server's own.
+# Views whose present text was not read yet; none on a database that accepts no writes. The texts of dependent tables
+# are the server's own.
 _IS_VIEW: Final = """
     view.type = 'VIRTUAL_VIEW' AND view.database_id IS NOT NULL
     AND view.parameters ->> 'dependent.table' IS DISTINCT FROM 'true'
 """
 _PENDING: Final = text(f"""
     SELECT view.id FROM tables AS view LEFT JOIN view_bases AS v ON v.view_id = view.id
-    WHERE {_IS_VIEW} AND v.version IS DISTINCT FROM view.version LIMIT :limit
+    WHERE {_IS_VIEW} AND v.version IS DISTINCT FROM view.version
+        AND current_setting('transaction_read_only') = 'off'
+    LIMIT :limit
 """)  # noqa: S608 - constants
 _STORE: Final = text("""
     INSERT INTO view_bases AS old (view_id, version, known, names)
@@ -39,13 +41,18 @@ _MATERIALIZED: Final = f"""
     WHERE {{own}} = ANY (:ids)
     ORDER BY 3, 4, 5, 6
 """  # noqa: S608 - constants
+# One search of the index finds the views of all bases: each search reads all new entries, which are not sorted in yet.
 _BELOW: Final = text(f"""
-    SELECT {_COLUMNS}, false
-    FROM tables AS base JOIN databases AS source ON source.id = base.database_id
-    JOIN view_bases AS v ON v.names @> ARRAY[source.name || '.' || base.name] COLLATE "C"
+    WITH bases AS MATERIALIZED (
+        SELECT base.id, base.name, source.name AS database, source.catalog,
+               (source.name || '.' || base.name) COLLATE "C" AS named
+        FROM tables AS base JOIN databases AS source ON source.id = base.database_id WHERE base.id = ANY (:ids)
+    )
+    SELECT view.id, base.id, home.name, view.name, base.database, base.name, false
+    FROM view_bases AS v CROSS JOIN unnest(v.names) AS one JOIN bases AS base ON base.named = one
     JOIN tables AS view ON view.id = v.view_id
-    JOIN databases AS home ON home.id = view.database_id AND home.catalog = source.catalog
-    WHERE base.id = ANY (:ids)
+    JOIN databases AS home ON home.id = view.database_id AND home.catalog = base.catalog
+    WHERE v.names && (SELECT array_agg(named) FROM bases)
     UNION ALL {_MATERIALIZED.format(own="m.source_id")}
 """)  # noqa: S608 - constants
 _ABOVE: Final = text(f"""
@@ -67,7 +74,7 @@ _UNKNOWN: Final = text(f"""
     WHERE base.id = :id AND view.id <> :id AND {_IS_VIEW} AND v.known IS DISTINCT FROM true
       AND (view.view_original_text LIKE '/* Presto View: %'
            OR strpos(lower(coalesce(view.view_expanded_text, view.view_original_text)), base.name) > 0)
-    ORDER BY 1 LIMIT {_LISTED}
+    ORDER BY 1
 """)  # noqa: S608 - constants
 
 
@@ -95,7 +102,7 @@ class ViewBases(Repository):
     """Queries on the tables that views read."""
 
     def pending(self, limit: int) -> list[int]:
-        """Returns ids of views whose present text was not read yet."""
+        """Returns ids of views whose present text was not read yet; none if the database accepts no writes."""
         return list(self._connection.execute(_PENDING, {"limit": limit}).scalars())
 
     def try_lock(self) -> bool:
@@ -121,5 +128,5 @@ class ViewBases(Repository):
         return [ViewEdge(*row) for row in self._connection.execute(_ABOVE, {"ids": list(ids)})]
 
     def unknown(self, table_id: int) -> list[str]:
-        """Returns views, as database.view, that may read a table: their texts name it, and cannot be parsed."""
+        """Returns views, as database.view, that may read a table: their texts name it, and are not known."""
         return list(self._connection.execute(_UNKNOWN, {"id": table_id}).scalars())

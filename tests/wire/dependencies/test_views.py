@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,15 +23,16 @@ def view(client: Any, database: str, name: str, text: str) -> None:
 
 
 @pytest.fixture
-def viewed(client: Any, database: str) -> str:
-    """Returns a database with the views direct → t, above → direct, on_dependent → tdep → t, and broken ones."""
+def viewed(client: Any, database: str) -> Iterator[str]:
+    """Yields a database with the views direct → t, above → direct, on_dependent → tdep → t, and broken ones."""
     view(client, database, "direct", f"SELECT * FROM {database}.t")
     view(client, database, "above", "SELECT * FROM direct")
     view(client, database, "on_dependent", "WITH t AS (SELECT * FROM tdep) SELECT * FROM t")
     view(client, database, "broken", "SELECT FROM t WHERE (")
     view(client, database, "other", "SELECC * FROM nobody (")
     view(client, database, "huge", "SELECT * FROM t WHERE " + " OR ".join(["a = 1"] * 100_000))
-    return database
+    yield database
+    client.drop_database(database, True, True)  # tables of other databases have these names, too
 
 
 def test_impact_names_views(viewed: str, metastore_server: Server, capsys: Capture) -> None:
@@ -41,8 +43,8 @@ def test_impact_names_views(viewed: str, metastore_server: Server, capsys: Captu
         ["direct", "view", "t"],
         ["on_dependent", "view", "tdep"],
         ["above", "view", "direct"],
-        ["broken", "unknown", "a text that cannot be parsed"],
-        ["huge", "unknown", "a text that cannot be parsed"],
+        ["broken", "unknown", "a text that cannot be parsed, or was not read yet"],
+        ["huge", "unknown", "a text that cannot be parsed, or was not read yet"],
     ]
 
 
@@ -57,6 +59,28 @@ def test_dependencies_of_a_view_in_both_directions(viewed: str, metastore_server
     assert run(["dependencies", f"{db}.on_dependent", "--uri", metastore_server.uri]) == 0
     tree = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert tree == [f"{db}.on_dependent", f"└── {db}.tdep", f"└── {db}.t (0 partitions, and new ones)"]
+
+
+def test_all_unknown_views_are_listed(client: Any, database: str) -> None:
+    client.create_table(table(database, "read_by_many"))
+    for number in range(101):
+        view(client, database, f"broken{number}", "SELECT FROM read_by_many WHERE (")
+    request = DependenciesRequest(database, "read_by_many", DependencyDirection.DOWN)
+    assert len(client.get_dependencies(request).unknownViews) == 101
+    client.drop_database(database, True, True)
+
+
+def test_lineage_of_views(viewed: str, metastore_server: Server, capsys: Capture) -> None:
+    def lineage(name: str, *arguments: str) -> list[tuple[str, list[str], list[str]]]:
+        assert run(["dependencies", name, *arguments, "--format", "openlineage", "--uri", metastore_server.uri]) == 0
+        events = map(json.loads, capsys.readouterr().out.replace(f"{viewed}.", "").splitlines())
+        return [
+            (event["job"]["name"], *([each["name"] for each in event[side]] for side in ("inputs", "outputs")))
+            for event in events
+        ]
+
+    assert lineage(f"{viewed}.above") == [("above", ["direct"], ["above"]), ("direct", ["t"], ["direct"])]
+    assert lineage(f"{viewed}.direct", "--down") == [("above", ["direct"], ["above"])]
 
 
 def test_changed_dropped_and_recreated(client: Any, viewed: str) -> None:
