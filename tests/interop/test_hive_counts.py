@@ -20,6 +20,10 @@ ACCURATE = "COLUMN_STATS_ACCURATE"
 CHANGES: dict[str, tuple[str, int]] = {
     "unchanged": ("SELECT 1", 3),
     "appended": ("INSERT INTO {t} {p} VALUES (4)", 4),
+    "dynamic": ("INSERT INTO {t} SELECT 4{v}", 4),
+    "dynamic_overwrite": ("INSERT OVERWRITE {t} SELECT 4{v}", 1),
+    "loaded": ("LOAD DATA LOCAL INPATH '{place}/row' INTO TABLE {t} {p}", 4),
+    "analyzed": ("INSERT INTO {t} {p} VALUES (4); ANALYZE TABLE {t} {p} COMPUTE STATISTICS", 4),
     "overwritten": ("INSERT OVERWRITE {t} {p} VALUES (4)", 1),
     "truncated": ("TRUNCATE TABLE {t}", 0),
     "moved": ("ALTER TABLE {t} {p} SET LOCATION '{place}'", 1),
@@ -30,9 +34,10 @@ from pyspark.sql import SparkSession
 
 uri, warehouse, *statements = sys.argv[1:]
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", False).enableHiveSupport()
+builder = builder.config("spark.hadoop.hive.exec.dynamic.partition.mode", "nonstrict")
 builder = builder.config("spark.sql.catalogImplementation", "hive").config("spark.sql.warehouse.dir", warehouse)
 spark = builder.config("spark.hadoop.hive.metastore.uris", uri).getOrCreate()
-for statement in statements:
+for statement in (one for given in statements for one in given.split(";")):
     spark.sql(statement)
 """
 
@@ -59,7 +64,8 @@ def test_hive_counts_rows_of_spark(
             for name, (statement, _) in CHANGES.items():
                 table = f"{name}_{'p' if key else 't'}"
                 _make(hive, table, key)
-                statements.append(statement.format(t=f"{database}.{table}", p=key, place=place))
+                values = {"p": key, "v": ", '1'" if key else "", "place": place}
+                statements.append(statement.format(t=f"{database}.{table}", **values))
                 owner = client.get_partition(database, table, ["1"]) if key else client.get_table(database, table)
                 assert "BASIC_STATS" in owner.parameters[ACCURATE], table
                 assert owner.parameters["numRows"] == "3", table
