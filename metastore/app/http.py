@@ -22,6 +22,7 @@ from metastore.security.listener_settings import http_tls
 from metastore.settings import Settings
 from metastore.storage.figures import read_dependents, read_figures, read_replaced
 from metastore.storage.postgres.engine import make_engine
+from metastore.storage.postgres.exhaustion import exhausted
 from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.postgres.pooler import check_pooler
 from metastore.storage.postgres.watch import Watch
@@ -184,13 +185,9 @@ def _one_line_errors() -> Iterator[None]:
     try:
         yield
     except (DBAPIError, MetastoreError) as error:
-        kind = OverloadError if _is_overload(error) else ProbeError
-        raise kind(" ".join(str(getattr(error, "orig", error)).split())) from error
-
-
-def _is_overload(error: DBAPIError | MetastoreError) -> bool:
-    """Returns whether the error can concern this process only, because others have used the connections or the time."""
-    return (
-        isinstance(error, PoolBusyError | ExhaustedError)
-        or getattr(getattr(error, "orig", None), "pgcode", None) == _CANCELED
-    )
+        cause = getattr(error, "orig", None) or error
+        state = getattr(cause, "pgcode", None) or ""
+        lack = exhausted([state], str(cause))
+        # An overload can concern this process only, because others have used the connections or the time.
+        is_overload = lack or state == _CANCELED or isinstance(error, PoolBusyError | ExhaustedError)
+        raise (OverloadError if is_overload else ProbeError)(str(lack or " ".join(str(cause).split()))) from error

@@ -14,13 +14,14 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from metastore.context import Caller, caller
-from metastore.errors import ConnectionLostError, UnavailableError
+from metastore.errors import ConnectionLostError, ExhaustedError, UnavailableError
 from metastore.identity import KERBEROS
 from metastore.settings import Settings
 from metastore.settings import database_url as normalised
 from metastore.storage.postgres.copy import binary_row
 from metastore.storage.postgres.driver import rows_of
 from metastore.storage.postgres.engine import make_engine
+from metastore.storage.postgres.exceptions import translate
 from metastore.storage.postgres.listener import Listener
 from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.postgres.sql import Sql
@@ -112,15 +113,21 @@ def test_a_call_waits_for_a_connection_if_postgresql_has_none_left(database_url:
 
 @pytest.mark.parametrize(
     ("state", "error", "match"),
-    [("53300", UnavailableError, "raise its max_connections"), ("28P01", OperationalError, "zu viele")],
+    [
+        ("53300", UnavailableError, "raise its max_connections"),
+        ("53200", OperationalError, "zu viele"),
+        ("28P01", OperationalError, "zu viele"),
+    ],
 )
 def test_only_the_sqlstate_shows_that_postgresql_is_out_of_connections(
     state: str, error: type[Exception], match: str
 ) -> None:
     with rejecting_server(state, "FATALE", "zu viele") as url, engine_of(url) as engine:
         pool = ConnectionPool(engine, 1, timeout=0.3)
-        with pytest.raises(error, match=match), pool.connection():
+        with pytest.raises(error, match=match) as failed, pool.connection():
             pass
+    if isinstance(failed.value, OperationalError):
+        assert isinstance(translate(failed.value), ExhaustedError) == (state == "53200")
 
 
 def test_a_connection_is_lent_again_until_the_engine_is_new(database_url: str) -> None:

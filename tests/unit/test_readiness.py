@@ -44,6 +44,11 @@ def test_an_overloaded_database_that_answers_calls_is_ready(error: Exception) ->
     assert state_after(error, 60.0).error
 
 
+def test_a_full_disk_is_named() -> None:
+    cause: Any = type("DiskFull", (Exception,), {"pgcode": "53100"})("No space left on device")
+    assert state_after(OperationalError("SELECT 1", {}, cause), 60.0).error.startswith("disk_full (SQLSTATE 53100): ")
+
+
 def test_a_schema_that_does_not_fit_is_never_ready() -> None:
     assert state_after(ConfigurationError("it has no schema yet"), 0.1).error == "it has no schema yet"
 

@@ -131,7 +131,9 @@ def one_line_errors(what: str) -> Iterator[None]:
     try:
         yield
     except (DBAPIError, psycopg2.Error) as error:
-        raise UnavailableError(f"{what}: {' '.join(str(getattr(error, 'orig', error)).split())}") from error
+        cause = getattr(error, "orig", error)
+        lack = exhausted([getattr(cause, "pgcode", None) or ""], str(cause))
+        raise UnavailableError(f"{what}: {lack or ' '.join(str(cause).split())}") from error
 
 
 def _is_operational(cause: BaseException | None) -> bool:

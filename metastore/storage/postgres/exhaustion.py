@@ -8,15 +8,17 @@ from typing import Final
 from metastore.errors import ExhaustedError
 from metastore.storage.postgres.rejection import OUT_OF_CONNECTIONS
 
+_MEMORY: Final = "add memory, or lower its work_mem; if it is out of shared memory, raise its max_locks_per_transaction"
+_CONNECTIONS: Final = "raise its max_connections, or the limit of the role or database, or lower METASTORE_POOL_SIZE"
+
 # SQLSTATE → the condition's name (PostgreSQL documentation, appendix A), and what to do.
 _CONDITIONS: Final = {
     "53100": ("disk_full", "the disk of PostgreSQL is full: free or add space there"),
-    "53200": ("out_of_memory", "PostgreSQL is out of memory: add memory, or lower its work_mem or max_connections"),
-    OUT_OF_CONNECTIONS: (
-        "too_many_connections",
-        "PostgreSQL has no connection left: raise its max_connections, or lower METASTORE_POOL_SIZE",
-    ),
+    "53200": ("out_of_memory", f"PostgreSQL is out of memory: {_MEMORY}"),
+    OUT_OF_CONNECTIONS: ("too_many_connections", f"PostgreSQL has no connection left: {_CONNECTIONS}"),
 }
+EXHAUSTED_STATES: Final = frozenset(_CONDITIONS)
+"""The SQLSTATEs that `exhausted` names."""
 
 
 def exhausted(states: Iterable[str], detail: str) -> ExhaustedError | None:

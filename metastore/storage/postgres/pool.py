@@ -18,7 +18,7 @@ from metastore.errors import PoolBusyError, UnavailableError
 from metastore.storage.postgres.connect import PasswordError, connect, replace_connect, with_password
 from metastore.storage.postgres.driver import record_statements, run
 from metastore.storage.postgres.engine import LIFE
-from metastore.storage.postgres.exhaustion import exhausted
+from metastore.storage.postgres.exhaustion import EXHAUSTED_STATES, exhausted
 from metastore.storage.postgres.outage import PATIENCE, Outage
 from metastore.storage.postgres.places import Places, Share
 from metastore.storage.postgres.rejection import OUT_OF_CONNECTIONS, rejection_states
@@ -42,8 +42,16 @@ class _Pooled(NamedTuple):
     losses: int
 
 
-class _OutOfConnectionsError(psycopg2.OperationalError):  # type: ignore[misc] # it has no types
-    """PostgreSQL has reached a limit on connections: of the server, the database or the role."""
+class _ExhaustedError(psycopg2.OperationalError):  # type: ignore[misc] # it has no types
+    """PostgreSQL rejects a connection because it lacks a resource. Its arguments: PostgreSQL's text, the SQLSTATE."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    @property
+    def pgcode(self) -> str:
+        """The SQLSTATE, which psycopg2 does not know for failed connections."""
+        return str(self.args[1])
 
 
 class ConnectionPool:
@@ -225,7 +233,7 @@ class ConnectionPool:
                 self._unreachable.ended()
                 return pooled
             except OperationalError as error:
-                if not isinstance(error.orig, _OutOfConnectionsError):
+                if getattr(error.orig, "pgcode", None) != OUT_OF_CONNECTIONS:
                     if caller.get() and self._unreachable.waited():
                         continue
                     raise
@@ -282,10 +290,11 @@ class _Attempts:
 
 
 def _classified(error: psycopg2.OperationalError, parameters: dict[str, Any]) -> psycopg2.OperationalError:
-    """Returns the error of a failed attempt, as `_OutOfConnectionsError` if PostgreSQL had no connection left."""
+    """Returns the error of a failed attempt, as `_ExhaustedError` if PostgreSQL lacked a resource."""
     if isinstance(error, PasswordError):
         return error
     states = rejection_states((), with_password(parameters))
-    if states is None or OUT_OF_CONNECTIONS in states:  # None: a second attempt succeeded, so a slot is free again
-        return _OutOfConnectionsError(*error.args)
-    return error
+    if states is None:  # a second attempt succeeded, so a slot is free again
+        states = frozenset({OUT_OF_CONNECTIONS})
+    state = next((each for each in sorted(states, reverse=True) if each in EXHAUSTED_STATES), None)
+    return _ExhaustedError(str(error), state) if state else error
