@@ -9,8 +9,9 @@ from sqlalchemy import Connection, text
 _GONE: Final = 60  # seconds without a renewal after which a server counts as dead
 
 _REGISTERED: Final = text("""
-    SELECT host, port, version, revision, count(*), extract(epoch FROM clock_timestamp() - max(seen_at))
-    FROM servers WHERE seen_at > clock_timestamp() - make_interval(secs => :gone)
+    SELECT host, port, version, revision, count(*), extract(epoch FROM clock_timestamp() - max(seen_at)), max(value)
+    FROM servers LEFT JOIN metastore_properties ON name = 'warehouse of ' || server
+    WHERE seen_at > clock_timestamp() - make_interval(secs => :gone)
     GROUP BY server, host, port, version, revision ORDER BY revision, host, port
 """)
 # Servers that register use another application_name (`Registration.application_name`).
@@ -27,6 +28,7 @@ class RunningServer(NamedTuple):
         revision: the schema revision that it was written for; empty for versions that did not register.
         workers: number of workers; for servers that did not register, of connections.
         seen: seconds since the last renewal.
+        warehouse: the location of its warehouse; None for versions that did not register it.
     """
 
     address: str
@@ -34,6 +36,7 @@ class RunningServer(NamedTuple):
     revision: str
     workers: int  # of one without a revision, its connections to the database
     seen: float | None  # seconds ago
+    warehouse: str | None = None
 
     def __str__(self) -> str:
         if not self.revision:
@@ -47,8 +50,9 @@ def running(connection: Connection) -> list[RunningServer]:
         RunningServer(host, "", "", connections, None) for host, connections in connection.execute(_UNREGISTERED).all()
     ]
     if connection.scalar(text("SELECT to_regclass('servers') IS NOT NULL")):
-        for host, port, version, revision, workers, seen in connection.execute(_REGISTERED, {"gone": _GONE}).all():
-            servers.append(RunningServer(f"{host}:{port}", version, revision, workers, float(seen)))
+        rows = connection.execute(_REGISTERED, {"gone": _GONE}).all()
+        for host, port, version, revision, workers, seen, warehouse in rows:
+            servers.append(RunningServer(f"{host}:{port}", version, revision, workers, float(seen), warehouse))
     return servers
 
 

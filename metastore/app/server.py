@@ -146,7 +146,14 @@ def _http_token(settings: Settings) -> str | None:
 def _registration(settings: Settings) -> Registration:
     """Returns the entry of this server in the list of servers on the database."""
     host, port = socket.gethostname(), settings.port
-    return Registration(server=uuid4(), version=version("metastore"), revision=runner.head(), host=host, port=port)
+    return Registration(
+        server=uuid4(),
+        version=version("metastore"),
+        revision=runner.head(),
+        host=host,
+        port=port,
+        warehouse=settings.warehouse,
+    )
 
 
 def _http_listener(settings: Settings) -> AbstractContextManager[socket.socket | None]:

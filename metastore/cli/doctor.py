@@ -5,14 +5,16 @@ from __future__ import annotations
 import errno
 import resource
 from collections.abc import Callable, Iterator, Mapping
+from socket import gethostname
 from typing import Any, Final, NamedTuple
 
 import click
 
 from metastore.app.server import transport_options
 from metastore.cli.config import warnings as setting_warnings
-from metastore.cli.doctor_database import check_database
+from metastore.cli.doctor_database import check_database, running_servers
 from metastore.cli.findings import ERROR, OK, WARNING, Finding
+from metastore.cli.health import is_metastore
 from metastore.cli.printing import printable
 from metastore.errors import MetastoreError
 from metastore.machine import memory_bytes, needed_bytes
@@ -93,18 +95,31 @@ def _descriptors(settings: Settings) -> Iterator[Finding]:
 
 
 def _ports(settings: Settings) -> Iterator[Finding]:
-    """Listens for a moment on each address. A port in use is a warning, because this server itself may be running."""
-    addresses = [(each.host, each.port) for each in listeners(settings)]
+    """Listens for a moment on each address. A port that the server with these settings uses is no error."""
+    addresses = [(each.host, each.port, _runs_here) for each in listeners(settings)]
     if settings.http_port is not None:
-        addresses.append((settings.http_host, settings.http_port))
-    for host, port in addresses:
+        addresses.append((settings.http_host, settings.http_port, _http_runs_here))
+    for host, port, is_own in addresses:
         try:
             listen(host, port).close()
         except BindError as error:
             used = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE
-            yield Finding(WARNING if used else ERROR, f"{error}{' (unless it is this server)' if used else ''}")
+            if used and is_own(settings):
+                yield Finding(OK, f"{host}:{port} is used by the running server of this database")
+            else:
+                yield Finding(ERROR, str(error))
         else:
             yield Finding(OK, f"{host}:{port} is free")
+
+
+def _runs_here(settings: Settings) -> bool:
+    """Returns whether a server with the port of these settings is registered on this host."""
+    return f"{gethostname()}:{settings.port}" in (server.address for server in running_servers(settings))
+
+
+def _http_runs_here(settings: Settings) -> bool:
+    """Also asks the HTTP port, because another program can use it while the server runs without one."""
+    return _runs_here(settings) and is_metastore(settings)
 
 
 def _certificate(settings: Settings) -> Iterator[Finding]:

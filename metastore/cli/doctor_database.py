@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from metastore.app.database import database
 from metastore.cli.findings import ERROR, OK, WARNING, Finding
-from metastore.errors import ConfigurationError
+from metastore.errors import ConfigurationError, MetastoreError
 from metastore.settings import Settings
 from metastore.settings.sections import TRANSACTION
 from metastore.storage.postgres.client_programs import client_program, need_of
@@ -18,6 +19,7 @@ from metastore.storage.postgres.exceptions import one_line_errors
 from metastore.storage.postgres.pooler import check_pooler
 from metastore.storage.verification.server_state import ServerState, server_state
 from migrations import runner
+from migrations.servers import RunningServer
 
 _OLDEST: Final = 140_000  # server_version_num of PostgreSQL 14
 _CLOCK_SKEW: Final = 5.0  # seconds
@@ -46,7 +48,28 @@ def check_database(settings: Settings) -> Iterator[Finding]:
             )
         if state.excess:
             yield Finding(WARNING, state.excess)
+        yield from _other_warehouses(settings, url)
         yield from _client_programs(settings, url)
+
+
+def running_servers(settings: Settings) -> list[RunningServer]:
+    """Returns the servers on the database; none if it cannot be used, which `check_database` reports."""
+    if settings.embedded and not is_made(settings.data_dir):
+        return []
+    with suppress(MetastoreError), database(settings) as url:
+        return runner.servers(url)
+    return []
+
+
+def _other_warehouses(settings: Settings, url: str) -> Iterator[Finding]:
+    """Servers on the database whose warehouse is not that of these settings."""
+    for server in runner.servers(url):
+        if server.warehouse not in (None, settings.warehouse):
+            yield Finding(
+                ERROR,
+                f"the warehouse of these settings is {settings.warehouse}, but the running server {server.address} "
+                f"uses {server.warehouse}: give all servers of a database the same METASTORE_WAREHOUSE",
+            )
 
 
 def _kind(settings: Settings) -> str:

@@ -32,23 +32,37 @@ def check(settings: Settings) -> str:
     return _ask_thrift(listener)
 
 
+def is_metastore(settings: Settings) -> bool:
+    """Returns whether a server of this project answers at the HTTP port of the settings. Raises ConfigurationError."""
+    try:
+        status, text = _get("/health/live", settings.http_host, settings.http_port or 0, encrypted=http_tls(settings))
+    except (OSError, HTTPException):
+        return False
+    return (status, text) == (200, "alive")
+
+
 def _ask_http(host: str, port: int, *, encrypted: bool) -> str:
     address = f"http{'s' if encrypted else ''}://{host}:{port}/health/ready"
     try:
-        name = _ANY.get(host, host)
-        connection = (
-            HTTPSConnection(name, port, timeout=_TIMEOUT, context=_unverified())
-            if encrypted
-            else HTTPConnection(name, port, timeout=_TIMEOUT)
-        )
-        connection.request("GET", "/health/ready")
-        reply = connection.getresponse()
-        text = " ".join(reply.read(10_000).decode(errors="replace").split())
+        status, text = _get("/health/ready", host, port, encrypted=encrypted)
     except (OSError, HTTPException) as error:
         raise UnavailableError(f"{address} does not answer: {error}") from error
-    if reply.status != 200:
+    if status != 200:
         raise UnavailableError(f"{address}: {text}")
     return f"{address}: {text}"
+
+
+def _get(path: str, host: str, port: int, *, encrypted: bool) -> tuple[int, str]:
+    """Returns status and text of a page. Raises OSError, HTTPException."""
+    name = _ANY.get(host, host)
+    connection = (
+        HTTPSConnection(name, port, timeout=_TIMEOUT, context=_unverified())
+        if encrypted
+        else HTTPConnection(name, port, timeout=_TIMEOUT)
+    )
+    connection.request("GET", path)
+    reply = connection.getresponse()
+    return reply.status, " ".join(reply.read(10_000).decode(errors="replace").split())
 
 
 def _ask_thrift(listener: ListenerSettings) -> str:

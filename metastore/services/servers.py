@@ -23,10 +23,12 @@ class ServerService:
         self._store = store
         self._registration = registration
         self._worker = worker
+        self._is_new = worker == 0  # one worker warns for its server
 
     def renew(self) -> None:
         """Renews the registration of the worker, and deletes those of workers that ended without doing so.
 
+        The first time, warns of running servers with another warehouse.
         If an upgrade was finished that this version does not support, the worker rejects all calls from now on.
         """
         with self._store.transaction() as work:
@@ -35,7 +37,17 @@ class ServerService:
                 work.servers.remove(self._registration.server, self._worker)
             else:
                 work.servers.renew(self._registration, self._worker, os.getpid())
+            others = work.servers.other_warehouses(self._registration.warehouse) if self._is_new else []
             work.servers.forget(_FORGOTTEN)
+        self._is_new = False
+        for address, other in others:
+            log.warning(
+                "This server's warehouse is %s, but the server %s on the same database uses %s: give both the same "
+                "METASTORE_WAREHOUSE, or new databases are created in either",
+                self._registration.warehouse,
+                address,
+                other,
+            )
         if finished > self._registration.revision:
             reason = (
                 f"This server supports schema revision {self._registration.revision}, but the database was upgraded to "

@@ -58,8 +58,10 @@ def store(database_url: str) -> Iterator[Store]:
     store.close()
 
 
-def server(revision: str) -> Registration:
-    return Registration(server=uuid.uuid4(), version="1.0", revision=revision, host="alpha", port=9083)
+def server(revision: str, warehouse: str = "/warehouse") -> Registration:
+    return Registration(
+        server=uuid.uuid4(), version="1.0", revision=revision, host="alpha", port=9083, warehouse=warehouse
+    )
 
 
 def test_retired_locations_of_old_servers_and_the_journal_are_equal(older_url: str) -> None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import psycopg2
@@ -166,7 +167,7 @@ def test_a_directory_that_is_no_cluster_is_left_alone(data_dir: Path) -> None:
     assert [path.name for path in (data_dir / "postgres").iterdir()] == ["letter"]
 
 
-def test_a_broken_cluster_is_one_line(data_dir: Path) -> None:
+def test_a_broken_cluster_is_one_line(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with EmbeddedPostgres(data_dir):
         pass
     (data_dir / "postgres" / "global" / "pg_control").unlink()
@@ -174,6 +175,9 @@ def test_a_broken_cluster_is_one_line(data_dir: Path) -> None:
         EmbeddedPostgres(data_dir)
     assert "\n" not in str(raised.value)
     assert "postgres/log" in str(raised.value)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(ConfigurationError, match="does not start: disk_full: free or add space there"):
+        EmbeddedPostgres(data_dir)
 
 
 def test_a_folder_of_an_older_major_version_is_upgraded_and_kept(data_dir: Path) -> None:

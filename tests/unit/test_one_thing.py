@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from metastore.cli.doctor import _ports
-from metastore.cli.findings import ERROR, OK, WARNING
+from metastore.cli.findings import ERROR, OK
 from metastore.errors import ConfigurationError
 from metastore.settings import Settings
 from metastore.transport.certificate import Certificate, CertificateError
@@ -48,9 +48,9 @@ def test_only_the_missing_file_is_named(missing: str, tmp_path: Path) -> None:
 def test_the_doctor_checks_the_ports() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        settings = Settings.load({"port": port, "http_host": "192.0.2.1", "http_port": 9084}, {})
-        used, foreign = _ports(settings)
-    assert (used.level, foreign.level) == (WARNING, ERROR)
+        options = {"port": port, "http_host": "192.0.2.1", "http_port": 9084, "data_dir": "/proc/nowhere"}
+        used, foreign = _ports(Settings.load(options, {}))
+    assert (used.level, foreign.level) == (ERROR, ERROR)
     assert used.text.startswith(f"cannot listen on 127.0.0.1:{port}: the port is in use")
     assert foreign.text.startswith("cannot listen on 192.0.2.1:9084: this host has no such address")
     assert [each.level for each in _ports(Settings.load({"port": 0}, {}))] == [OK]

@@ -7,8 +7,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 import trustme
@@ -17,12 +19,16 @@ from sqlalchemy.engine import make_url
 from metastore.app.http import Readiness
 from metastore.cli.commands import run
 from metastore.errors import ConfigurationError
+from metastore.services.servers import ServerService
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.queries.repository import Session
 from metastore.storage.repositories.lineage import BACKUP, Lineages
+from metastore.storage.repositories.servers import Registration
+from metastore.storage.unit_of_work import Store
 from metastore.storage.verification import server_state
+from migrations import runner
 from tests.fixtures.database import execute
 from tests.fixtures.forks import CONSTANTS
 from tests.fixtures.installed_postgres import free_port
@@ -141,6 +147,63 @@ def test_a_restored_database(doctor: Callable[..., tuple[int, str]], database_ur
         Lineages(Session(connection)).mark(BACKUP)
     engine.dispose()
     assert "run metastore db restored" in doctor(database_url)[1]
+
+
+def test_a_port_in_use_is_an_error_unless_the_running_server_uses_it(
+    doctor: Callable[..., tuple[int, str]], database_url: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        status, output = doctor(database_url, "--port", str(port))
+        assert f"error    ports        cannot listen on 127.0.0.1:{port}: the port is in use" in output
+        assert status == 1
+        register(database_url, port)
+        status, output = doctor(database_url, "--port", str(port))
+        assert f"ok       ports        127.0.0.1:{port} is used by the running server of this database" in output
+        assert status == 0
+
+
+def test_another_program_on_the_http_port(doctor: Callable[..., tuple[int, str]], database_url: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, ThreadPoolExecutor(1) as threads:
+        threads.submit(lambda: taken.accept()[0].close())
+        port, http = free_port(), taken.getsockname()[1]
+        register(database_url, port)
+        status, output = doctor(database_url, "--port", str(port), "--http-port", str(http))
+    assert f"error    ports        cannot listen on 127.0.0.1:{http}: the port is in use" in output
+    assert status == 1
+
+
+def register(url: str, port: int, warehouse: str = "") -> None:
+    """Adds a server on this host to the list of running servers."""
+    row = f"gen_random_uuid(), 0, '1', '{runner.head()}', '{socket.gethostname()}', {port}, 1, now(), now()"
+    note = f"INSERT INTO metastore_properties SELECT 'warehouse of ' || server, '{warehouse}' FROM new"
+    execute(
+        url, f"WITH new AS (INSERT INTO servers VALUES ({row}) RETURNING server) {note if warehouse else 'TABLE new'}"
+    )
+
+
+def test_servers_with_different_warehouses(
+    doctor: Callable[..., tuple[int, str]], database_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = str(tmp_path / "warehouse")
+    register(database_url, 9083, own)
+    assert doctor(database_url)[0] == 0
+    register(database_url, 9085, "s3a://other/warehouse")
+    status, output = doctor(database_url)
+    assert (
+        f"the warehouse of these settings is {own}, but the running server {socket.gethostname()}:9085 uses" in output
+    )
+    assert "s3a://other/warehouse: give all servers" in output
+    assert status == 1
+    store = Store(make_engine(Settings(), database_url), Settings())
+    registration = Registration(server=uuid4(), version="1", revision=runner.head(), host="a", port=1, warehouse=own)
+    service = ServerService(store, registration, 0)
+    for _ in range(2):
+        service.renew()
+    store.close()
+    (warning,) = caplog.messages
+    assert warning.startswith(f"This server's warehouse is {own}, but the server {socket.gethostname()}:9085 on the ")
+    assert "uses s3a://other/warehouse: give both the same METASTORE_WAREHOUSE" in warning
 
 
 def health(*options: str) -> int:

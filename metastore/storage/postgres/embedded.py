@@ -37,6 +37,7 @@ DATABASE: Final = "metastore"
 _USER: Final = "postgres"
 _LEAST_CONNECTIONS: Final = 200
 _SPARE_CONNECTIONS: Final = 20
+_WAL_SEGMENT: Final = 2**24  # bytes; PostgreSQL does not start without space for one
 _LONGEST_LOG: Final = 2**24  # bytes; of a longer log, the second half is kept
 
 
@@ -383,6 +384,8 @@ def _one_line(folder: Path, error: Exception) -> str:
     reason = " ".join(str(error).split())
     if not _has_name(os.geteuid()):
         reason = f"the user id {os.geteuid()} has no entry in /etc/passwd"
+    elif shutil.disk_usage(folder.parent).free < _WAL_SEGMENT:
+        reason = "disk_full: free or add space there"
     elif isinstance(error, subprocess.CalledProcessError):
         reason = f"{Path(error.cmd[0]).name} ended with status {error.returncode}"
     elif isinstance(error, subprocess.TimeoutExpired):
@@ -391,8 +394,6 @@ def _one_line(folder: Path, error: Exception) -> str:
 
 
 def _has_name(uid: int) -> bool:
-    try:
-        pwd.getpwuid(uid)
-    except KeyError:
-        return False
-    return True
+    with suppress(KeyError):
+        return bool(pwd.getpwuid(uid))
+    return False
