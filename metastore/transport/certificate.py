@@ -77,11 +77,12 @@ class Certificate:
         return [_file_state(path) for path in (self._chain, self._key, self._authorities) if path]
 
     def _load(self) -> dict[str, ssl.SSLContext]:
-        for path in filter(None, (self._chain, self._key, self._authorities)):
-            try:  # OpenSSL does not say which file it cannot read
-                path.open("rb").close()
-            except OSError as error:
-                raise CertificateError(f"{path}: {reason_of(error)}; it must be a PEM file") from error
+        # OpenSSL does not say which file it cannot use.
+        _check_content(self._chain, b"CERTIFICATE-----", "certificate")
+        without = "" if self._key else ": add it, or set METASTORE_TLS_KEY to its file"
+        _check_content(self._key or self._chain, b"PRIVATE KEY-----", "private key", without)
+        if self._authorities:
+            _check_content(self._authorities, b"CERTIFICATE-----", "certificate")
         modes = {OFF: ssl.CERT_NONE, OPTIONAL: ssl.CERT_OPTIONAL, REQUIRED: ssl.CERT_REQUIRED}
         return {name: self._context(mode) for name, mode in modes.items() if name == OFF or self._authorities}
 
@@ -105,6 +106,16 @@ class Certificate:
         except (OSError, ValueError) as error:
             raise CertificateError(f"{self._authorities}: {reason_of(error)}; expected PEM certificates") from error
         return context
+
+
+def _check_content(path: Path, mark: bytes, what: str, fix: str = "") -> None:
+    """Raises CertificateError if a file cannot be read or does not contain the mark of a PEM block."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise CertificateError(f"{path}: {reason_of(error)}; it must be a PEM file") from error
+    if mark not in content:
+        raise CertificateError(f"{path}: it has no {what} in PEM format{fix}")
 
 
 def _no_password() -> str:

@@ -39,10 +39,26 @@ def test_an_sslmode_that_does_not_exist(mode: str, fix: str) -> None:
 def test_only_the_missing_file_is_named(missing: str, tmp_path: Path) -> None:
     chain, key = tmp_path / "server.pem", tmp_path / "server.key"
     for path in {chain, key} - {tmp_path / missing}:
-        path.touch()
+        path.write_text("-----BEGIN CERTIFICATE-----")
     with pytest.raises(CertificateError) as failed:
         Certificate(chain, key)
     assert str(failed.value).startswith(f"{tmp_path / missing}: No such file or directory; ")
+
+
+@pytest.mark.parametrize(
+    ("contents", "key", "problem"),
+    [
+        (["PRIVATE KEY"], None, "server.pem: it has no certificate in PEM format"),
+        (["CERTIFICATE"], None, "server.pem: it has no private key in PEM format: add it, or set METASTORE_TLS_KEY"),
+        (["CERTIFICATE", "CERTIFICATE"], "server.key", "server.key: it has no private key in PEM format"),
+    ],
+)
+def test_a_file_without_certificate_or_key(contents: list[str], key: str | None, problem: str, tmp_path: Path) -> None:
+    for name, content in zip(("server.pem", "server.key"), contents, strict=False):
+        (tmp_path / name).write_text(f"-----BEGIN {content}-----")
+    with pytest.raises(CertificateError) as failed:
+        Certificate(tmp_path / "server.pem", tmp_path / key if key else None)
+    assert str(failed.value).startswith(f"{tmp_path}/{problem}")
 
 
 def test_the_doctor_checks_the_ports() -> None:
