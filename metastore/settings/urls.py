@@ -48,9 +48,13 @@ def database_url(text: str, *, read_only: bool = False) -> str:
 def _check_parts(url: str, rest: str) -> None:
     """Raises ConfigurationError for unescaped characters in a password, a part of which libpq would take for the host,
     and for an `sslmode` that does not exist. `rest`: the URL without its scheme."""
-    if rest.partition("?")[0].rpartition("@")[0].count("@") or "@" in rest.partition("?")[0].partition("/")[2]:
-        raise ConfigurationError(f"database URL {safe_url(url)!r}: write @ in user or password as %40, and / as %2F")
-    for mode in re.findall(r"[?&]sslmode=([^&]*)", rest):
+    account, _, target = rest.partition("@") if "@" in rest else ("", "", rest)
+    address = target if ":" in account else target.partition("?")[0]
+    if "/" in account or "@" in address:
+        raise ConfigurationError(
+            f"database URL {safe_url(url)!r}: percent-encode user and password: write @ as %40, / as %2F, ? as %3F"
+        )
+    for mode in re.findall(r"[?&]sslmode=([^&]*)", target):
         if mode not in _SSL_MODES:
             close = get_close_matches(mode, _SSL_MODES, 1)
             fix = f"did you mean {close[0]}?" if close else f"it must be one of {', '.join(_SSL_MODES)}"

@@ -15,14 +15,24 @@ from metastore.settings import Settings
 from metastore.transport.certificate import Certificate, CertificateError
 
 
-@pytest.mark.parametrize("password", ["se@cret", "@secret", "se/cr@et", "s@e@t"])
+@pytest.mark.parametrize(
+    "password", ["se@cret", "@secret", "se/cr@et", "s@e@t", "a?b@cret", "s@e?cret", "x/y?z#s@cret", "s@?sslmode=cret"]
+)
 def test_a_password_with_an_unescaped_character_is_not_shown(password: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"write @ in user or password as %40, and / as %2F$") as failed:
+    with pytest.raises(ConfigurationError, match=r"write @ as %40, / as %2F, \? as %3F$") as failed:
         Settings.load({}, {"METASTORE_DATABASE_URL": f"postgresql://me:{password}@host:5432/db"})
     assert not re.search("s@|cret|/cr", str(failed.value))
 
 
-@pytest.mark.parametrize("url", ["postgresql://me:a%40b@host/db", "postgresql://me@host/db?sslmode=verify-full"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:a%40b@host/db",
+        "postgresql://me@host/db?sslmode=verify-full",
+        "postgresql://me:a?b#c@host/db",
+        "postgresql://me@/db?host=@abstract",
+    ],
+)
 def test_correct_urls_are_accepted(url: str) -> None:
     Settings.load({}, {"METASTORE_DATABASE_URL": url})
 
