@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -21,6 +22,8 @@ from migrations import runner
 _UNFINISHED = (
     "Servers of the previous version can continue. When the last one has stopped, run: metastore db upgrade --finish"
 )
+
+_BACKUPS = "metastore-[0-9]*T[0-9]*Z.backup"  # backups in a directory; their names sort by time
 
 
 def upgrade(settings: Settings) -> str:
@@ -49,14 +52,26 @@ def current(settings: Settings) -> str:
         )
 
 
-def back_up(settings: Settings, file: Path) -> str:
-    """Writes a backup. Returns a confirmation. Raises ConfigurationError, UnavailableError."""
+def back_up(settings: Settings, target: Path, keep: int | None) -> str:
+    """Writes a backup to a file, or to a new file in a directory. Returns a confirmation.
+
+    `keep`: the number of backups in the directory that stay, the newest ones; None for all. Raises ConfigurationError,
+    UnavailableError.
+    """
+    is_folder = target.is_dir()
+    if keep is not None and not is_folder:
+        raise ConfigurationError(f"--keep needs a directory, and {target} is not one")
+    file = target / f"metastore-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.backup" if is_folder else target
     with database(settings) as url:
         revision = runner.current(url)
         if revision is None:
             raise ConfigurationError(f"{settings.safe_url} has no schema. Nothing to back up.")
         backup.back_up(_direct_url(settings, url), file)
-        return f"{settings.safe_url}, revision {revision}: {file}, {file.stat().st_size} bytes"
+        older = sorted(target.glob(_BACKUPS))[:-keep] if keep else []
+        for backup_file in older:
+            backup_file.unlink(missing_ok=True)
+        rest = f"; {len(older)} older backups deleted" if older else ""
+        return f"{settings.safe_url}, revision {revision}: {file}, {file.stat().st_size} bytes{rest}"
 
 
 def restore(settings: Settings, file: Path) -> str:

@@ -50,9 +50,10 @@ def current(**options: Any) -> None:
 
 @db.command()
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option("--keep", type=click.IntRange(min=1), help="In a directory, delete all backups except the newest ones.")
 @settings_options(*DATABASE)
-def backup(file: Path, **options: Any) -> None:
-    """Write a consistent copy of the database to FILE.
+def backup(file: Path, keep: int | None, **options: Any) -> None:
+    """Write a consistent copy of the database to FILE, or to a new file if FILE is a directory.
 
     The copy has no delegation tokens and no keys.
 
@@ -60,7 +61,7 @@ def backup(file: Path, **options: Any) -> None:
     """
     from metastore.cli.database import back_up
 
-    click.echo(back_up(Settings.load(options), file))
+    click.echo(back_up(Settings.load(options), file, keep))
 
 
 @db.command()

@@ -105,7 +105,7 @@ def _client_programs(settings: Settings, url: str) -> Iterator[Finding]:
         return
     try:
         need = need_of(parameters_of(settings.database_direct_url or url))
-        programs = ", ".join(client_program(name, need) for name in ("pg_dump", "psql"))
+        programs = ", ".join(client_program(name, need).path for name in ("pg_dump", "psql"))
     except ConfigurationError as error:
         yield Finding(WARNING, f"backups are not possible. {error}")
     else:

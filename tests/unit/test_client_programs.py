@@ -43,13 +43,22 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
 def test_newest_program_is_chosen(install) -> None:  # type: ignore[no-untyped-def] # a local function
     install(100, tls=True)
     newest = install(200, tls=False)
-    assert client_program("pg_dump", Need()) == newest
+    assert client_program("pg_dump", Need()).path == newest
 
 
 def test_newest_program_with_tls_is_chosen_for_an_encrypted_connection(install) -> None:  # type: ignore[no-untyped-def] # a local function
     with_tls = install(100, tls=True)
     install(200, tls=False)
-    assert client_program("pg_dump", Need(tls=True, version=17)) == with_tls
+    assert client_program("pg_dump", Need(tls=True, version=17)).path == with_tls
+
+
+def test_a_program_without_tls_runs_with_the_libpq_of_psycopg2(install, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def] # a local function
+    install(100, tls=True)
+    path = install(200, tls=False)
+    monkeypatch.setattr(client_programs, "_libpq", lambda: ("/lib/libpq-with-tls.so",))
+    monkeypatch.setattr(client_programs, "has_tls", lambda program: "LD_PRELOAD" in program.environment)
+    program = client_program("pg_dump", Need(tls=True, version=150))
+    assert (program.path, program.environment) == (path, {"LD_PRELOAD": "/lib/libpq-with-tls.so"})
 
 
 def test_error_names_the_package(install) -> None:  # type: ignore[no-untyped-def] # a local function

@@ -13,6 +13,7 @@ from sqlalchemy.engine import make_url
 
 from metastore.app.worker import Application
 from metastore.cli.commands import run
+from metastore.storage.postgres import client_programs
 from metastore.storage.schema import metadata
 from tests.fixtures.application import called
 from tests.fixtures.database import execute, reachable_folder
@@ -24,16 +25,16 @@ Capture = pytest.CaptureFixture[str]
 OneLine = Callable[..., str]
 
 
-def db(command: str, file: Path, url: str) -> int:
-    return run(["db", command, str(file), "--database-url", url])
+def db(command: str, file: Path, url: str, *options: str) -> int:
+    return run(["db", command, str(file), "--database-url", url, *options])
 
 
 @pytest.fixture
 def fails(capsys: Capture) -> OneLine:
     """Runs a command that must fail. Returns its line of output."""
 
-    def once(command: str, file: Path, url: str) -> str:
-        assert db(command, file, url) == 1
+    def once(command: str, file: Path, url: str, *options: str) -> str:
+        assert db(command, file, url, *options) == 1
         said = capsys.readouterr().err
         assert said.count("\n") == 1
         return said
@@ -91,6 +92,18 @@ def test_a_database_that_is_not_empty_is_not_filled(database_url: str, tmp_path:
     assert db("backup", file, database_url) == 0
     assert "Restore into an empty database" in fails("restore", file, database_url)
     assert f"{file} already exists" in fails("backup", file, database_url)
+    assert "--keep needs a directory" in fails("backup", file, database_url, "--keep", "2")
+
+
+def test_backups_in_a_directory(database_url: str, tmp_path: Path) -> None:
+    names = ["metastore-20240101T000000Z.backup", "metastore-20240102T000000Z.backup", "notes.backup"]
+    for name in names:
+        (tmp_path / name).touch()
+    assert db("backup", tmp_path, database_url, "--keep", "2") == 0
+    kept = sorted(path.name for path in tmp_path.iterdir())
+    assert kept[0] == names[1]
+    assert re.fullmatch(r"metastore-\d{8}T\d{6}Z.backup", kept[1])
+    assert kept[2:] == names[2:]
 
 
 def test_an_invalid_backup_changes_nothing(
@@ -114,13 +127,20 @@ def test_a_backup_contains_everything_except_running_servers() -> None:
     assert {name for name in metadata.tables if name.startswith("server")} == {"servers"}
 
 
-def test_backup_and_restore_over_required_tls(tmp_path_factory: pytest.TempPathFactory, capsys: Capture) -> None:
+def test_backup_and_restore_over_required_tls(
+    tmp_path_factory: pytest.TempPathFactory, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with reachable_folder() as folder, installed_postgres(folder, tls=True) as url:
         execute(url, "CREATE DATABASE copy")
         copy = make_url(url).set(database="copy").render_as_string(hide_password=False)
         assert run(["db", "upgrade", "--database-url", url]) == 0
         file = tmp_path_factory.mktemp("backup") / "backup"
         assert db("backup", file, url) == 0
+        # A container has only the programs of the wheel, which are built without TLS.
+        monkeypatch.setenv("PATH", "/nowhere")
+        monkeypatch.setattr(client_programs, "_PACKAGE_DIRECTORIES", ())
+        file = file.with_name("of-the-wheel")
+        assert db("backup", file, url) == 0, capsys.readouterr().err
         assert db("restore", file, f"{copy}?sslmode=require") == 0, capsys.readouterr().err
         assert run(["db", "verify", "--database-url", copy]) == 0
 

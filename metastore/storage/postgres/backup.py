@@ -38,8 +38,8 @@ def back_up(url: str, file: Path) -> None:
     try:
         part.unlink(missing_ok=True)
         part.touch(mode=0o600, exist_ok=False)  # the dump contains the names and locations of all objects
-        command = [program, *options, f"--file={part}", f"--dbname={address}"]
-        done = subprocess.run(command, env=environment, capture_output=True, check=False)
+        command = [program.path, *options, f"--file={part}", f"--dbname={address}"]
+        done = subprocess.run(command, env=environment | program.environment, capture_output=True, check=False)
         _raise_for(command, done.returncode, done.stderr)
         part.rename(file)
     except OSError as error:
@@ -57,9 +57,11 @@ def restore(url: str, file: Path) -> None:
         raise ConfigurationError(f"the backup {file} does not exist or is not a file")
     need = need_of(parameters_of(url))
     address, environment = _address(url)  # after a first connection, which waits for a password that is being rotated
-    script = [client_program("pg_restore", Need()), "--no-owner", "--no-privileges", "--file=-", str(file)]
+    script = [client_program("pg_restore", Need()).path, "--no-owner", "--no-privileges", "--file=-", str(file)]
+    psql = client_program("psql", Need(tls=need.tls))
+    environment |= psql.environment
     load = [
-        client_program("psql", Need(tls=need.tls)),
+        psql.path,
         "--no-psqlrc",
         "--quiet",
         "--output=/dev/null",

@@ -1,7 +1,8 @@
 """Chooses an installed PostgreSQL client program that meets the requirements of a database URL.
 
 Several versions may be installed: on PATH, in the directories of Debian's and Red Hat's packages, and in the wheel of
-the embedded PostgreSQL. The programs of the wheel are often the newest ones, but they are built without TLS.
+the embedded PostgreSQL. The programs of the wheel are often the newest ones, but their libpq is built without TLS. They
+then run with the libpq of psycopg2, whose wheel has TLS.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,6 +43,24 @@ class Need:
     version: int = 0
 
 
+@dataclass(frozen=True)
+class ClientProgram:
+    """An installed program.
+
+    Attributes:
+        path: its path.
+        libpq: the library that replaces its own libpq; empty to keep its own.
+    """
+
+    path: str
+    libpq: str = ""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment variables to add."""
+        return {"LD_PRELOAD": self.libpq} if self.libpq else {}
+
+
 def need_of(parameters: Mapping[str, Any]) -> Need:
     """Connects once with parameters of libpq, and returns the requirements. Raises UnavailableError."""
     try:
@@ -53,15 +74,16 @@ def need_of(parameters: Mapping[str, Any]) -> Need:
         connection.close()
 
 
-def client_program(name: str, need: Need) -> str:
-    """Returns the path of the newest installed program that meets a need.
+def client_program(name: str, need: Need) -> ClientProgram:
+    """Returns the newest installed program that meets a need.
 
     Raises ConfigurationError, with the package to install, if there is none.
     """
     installed = sorted(((_version(path), path) for path in _candidates(name)), reverse=True)
-    for version, path in installed:
-        if version >= need.version and (not need.tls or has_tls(path)):
-            return path
+    fitting = [path for version, path in installed if version >= need.version]
+    for program in [ClientProgram(path, libpq) for libpq in ("", *_libpq()) for path in fitting]:
+        if not need.tls or has_tls(program):
+            return program
     package = f"postgresql-client-{need.version}" if need.version else "postgresql-client"
     kind = f"version {need.version} or newer" if need.version else "any version"
     tls = ", built with TLS" if need.tls else ""
@@ -72,15 +94,23 @@ def client_program(name: str, need: Need) -> str:
     )
 
 
-def has_tls(program: str) -> bool:
+def has_tls(program: ClientProgram) -> bool:
     """Returns whether psql or pg_dump can encrypt connections.
 
     The program connects with TLS to an address that does not exist. A libpq without TLS rejects the parameter sslmode
     before it looks at the address.
     """
-    command = [program, "--no-password", f"--dbname={_PROBE}"]
-    result = _output(command)
+    result = _output([program.path, "--no-password", f"--dbname={_PROBE}"], program.environment)
     return result is not None and "SSL support is not compiled in" not in result.stderr
+
+
+@cache
+def _libpq() -> tuple[str, ...]:
+    """Returns the libpq that this process has loaded with psycopg2; none if psycopg2 contains it."""
+    with suppress(OSError):
+        lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        return tuple(dict.fromkeys(path for line in lines for path in re.findall(r"/.*/libpq[^/]*$", line)))
+    return ()
 
 
 def _candidates(name: str) -> Iterator[str]:
@@ -99,10 +129,11 @@ def _version(program: str) -> int:
     return int(number[0]) if number else 0
 
 
-def _output(command: list[str]) -> subprocess.CompletedProcess[str] | None:
+def _output(command: list[str], additional: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str] | None:
     """Runs a program with English messages. Returns None if it cannot run, or does not end in time."""
     # Without PG*: PGHOSTADDR would replace the address of the probe.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")} | {"LC_ALL": "C"}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    environment |= {"LC_ALL": "C", **(additional or {})}
     try:
         return subprocess.run(
             command,
