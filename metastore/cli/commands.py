@@ -185,13 +185,11 @@ def break_(context: click.Context, lock: int, uri: str | None) -> None:
 @click.option(
     "--url",
     envvar=f"{PREFIX}HTTP_URL",
-    default="http://127.0.0.1:9084",
-    show_default=True,
     show_envvar=True,
-    help="URL of the HTTP port of a running server.",
+    help="URL of the HTTP port of a running server. By default METASTORE_HTTP_PORT on this host, or 9084.",
 )
-@settings_options("data_dir", "http_token_file")
-def calls(kind: str, url: str, **options: Any) -> None:
+@settings_options("data_dir", "http_token_file", "http_host", "http_port", "http_tls")
+def calls(kind: str, url: str | None, **options: Any) -> None:
     """Show the slow calls or the running calls of a server.
 
     The server must set METASTORE_HTTP_PORT. The command sends the token from the server's token file, so it must run as

@@ -16,7 +16,7 @@ from metastore.settings import Settings
 _TIMEOUT: Final = 5.0  # seconds
 _CALL: Final = b"\x80\x01\x00\x01\x00\x00\x00\x09getStatus\x00\x00\x00\x00\x00"
 _ALIVE: Final = b"\x08\x00\x00\x00\x00\x00\x02\x00"  # of the reply: field 0, an i32, is fb_status.ALIVE
-_ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - addresses of all interfaces, never listened on here
+ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - addresses of all interfaces, never listened on here
 
 
 def check(settings: Settings) -> str:
@@ -54,7 +54,7 @@ def _ask_http(host: str, port: int, *, encrypted: bool) -> str:
 
 def _get(path: str, host: str, port: int, *, encrypted: bool) -> tuple[int, str]:
     """Returns status and text of a page. Raises OSError, HTTPException."""
-    name = _ANY.get(host, host)
+    name = ANY.get(host, host)
     connection = (
         HTTPSConnection(name, port, timeout=_TIMEOUT, context=_unverified())
         if encrypted
@@ -88,7 +88,7 @@ def _ask_thrift(listener: ListenerSettings) -> str:
 
 @contextmanager
 def _connected(listener: ListenerSettings) -> Iterator[socket.socket]:
-    host = _ANY.get(listener.host, listener.host)
+    host = ANY.get(listener.host, listener.host)
     with socket.create_connection((host, listener.port), _TIMEOUT) as plain:
         if listener.tls == "off":
             yield plain

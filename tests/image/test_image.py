@@ -43,6 +43,14 @@ def test_the_schema_rejects_a_misspelt_key(tmp_path: Path) -> None:
     assert "healthchek" in check_schema(broken).stdout
 
 
+def test_every_service_starts_again_with_its_host(compose: Any) -> None:
+    """A job that ends, such as the upgrade of the schema, is none."""
+    services = {
+        name: each for name, each in compose["services"].items() if each.get("command", ["serve"]) != ["db", "upgrade"]
+    }
+    assert {each["restart"] for each in services.values()} == {"unless-stopped"}
+
+
 def test_every_variable_is_a_setting(compose: Any) -> None:
     named = set(re.findall(rf"\b({PREFIX}\w+)=", DOCKERFILE))
     for service in compose["services"].values():

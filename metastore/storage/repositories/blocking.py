@@ -14,12 +14,13 @@ _BLOCKING: Final = """
 SELECT waiting.pid AS waiting_pid, blocking.pid, blocking.application_name AS application, blocking.usename AS user,
        host(blocking.client_addr) AS address, blocking.state,
        round(extract(epoch FROM now() - blocking.xact_start)::numeric, 1)::float8 AS seconds,
-       left(blocking.query, 200) AS sql
+       left(blocking.query, 200) AS sql, quote_ident(current_user) AS own_role
 FROM pg_stat_activity waiting
 CROSS JOIN LATERAL unnest(pg_blocking_pids(waiting.pid)) AS blocker(pid)
 JOIN pg_stat_activity blocking ON blocking.pid = blocker.pid
 WHERE waiting.pid = ANY (:pids) AND waiting.wait_event_type = 'Lock'
 """
+_HIDDEN: Final = "<insufficient privilege>"  # PostgreSQL's text for the statement of another role's session
 _RUNNING: Final = text("""
     SELECT l.transactionid::text FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid
     WHERE l.locktype = 'transactionid' AND l.mode = 'ExclusiveLock' AND l.granted AND a.datname = current_database()
@@ -34,14 +35,19 @@ class Blocking(Repository):
         """Returns the sessions that block each of these sessions, by process id.
 
         The statement of a session that belongs to a server is left out, because PostgreSQL shows it with its values.
-        Raises DBAPIError.
+        PostgreSQL hides the state of another role's session: `hint` then says which role needs which right. Raises
+        DBAPIError.
         """
         blocking: dict[int, list[Mapping[str, Any]]] = {}
         for row in self._connection.execute(text(_BLOCKING), {"pids": list(pids)}).mappings():
-            session = {name: value for name, value in row.items() if name != "waiting_pid" and value is not None}
+            hidden = ("waiting_pid", "own_role")
+            session = {name: value for name, value in row.items() if name not in hidden and value is not None}
             session["application"] = row["application"] or "unknown"
             if str(session["application"]).startswith(_OURS):
                 session.pop("sql", None)
+            if row["sql"] == _HIDDEN:
+                session.pop("sql", None)
+                session["hint"] = f"its state is hidden: GRANT pg_read_all_stats TO {row['own_role']}"
             blocking.setdefault(row["waiting_pid"], []).append(session)
         return blocking
 

@@ -6,7 +6,9 @@ import json
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -14,11 +16,13 @@ from sqlalchemy import create_engine, text
 from thrift.Thrift import TApplicationException
 
 from metastore.cli.calls import show_calls
+from metastore.cli.commands import run
 from metastore.monitoring import hive_names
 from metastore.monitoring.gauges import DATABASE_GAUGES
 from metastore.settings import Settings
 from migrations import runner
 from tests.fixtures.forks import CONSTANTS
+from tests.fixtures.installed_postgres import free_port
 from tests.fixtures.proxy import Proxy
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import new_table, partition
@@ -178,7 +182,18 @@ def test_slow_calls_and_calls_in_flight_are_shown(
     assert f"{database}.{name}[200]" in shown
     assert "add_partitions" in shown
     assert any(verb in shown.upper() for verb in ("INSERT INTO", "COMMIT", "EXECUTE"))  # the slowest statement
-    show_calls(settings, url, "now")
+    parts = urlsplit(url)
+    show_calls(replace(settings, http_host=parts.hostname or "", http_port=parts.port), None, "now")
+
+
+def test_calls_of_a_server_without_an_http_port(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    port = free_port()
+    assert run(["calls", "--http-port", str(port), "--data-dir", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert (
+        f"http://127.0.0.1:{port} does not answer (Connection refused): start the server with METASTORE_HTTP_P" in said
+    )
+    assert said.count("\n") == 1
 
 
 def test_failures_of_the_database_are_counted_apart_from_declared_errors(
