@@ -16,7 +16,7 @@ import click
 
 from metastore.cli.access_commands import check_security, rights, tokens, users
 from metastore.cli.database_commands import db, export
-from metastore.cli.file_commands import check, clean, dropped, history, protect, undrop, unprotect
+from metastore.cli.file_commands import check, clean, dropped, files, history, protect, undrop, unprotect
 from metastore.cli.import_commands import import_
 from metastore.cli.options import DATABASE, DURATION, Group, SectionedCommand, settings_options, uri_option
 from metastore.cli.printing import printable
@@ -372,6 +372,7 @@ for command in (
     protect,
     unprotect,
     dropped,
+    files,
     undrop,
     history,
     check,

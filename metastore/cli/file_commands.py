@@ -31,6 +31,25 @@ def unprotect(name: str, uri: str) -> None:
 
 
 @click.command()
+@click.argument("name", metavar="DATABASE.TABLE")
+@click.option(
+    "--where", metavar="FILTER", help="Only files that can have matching rows: \"ds = '2026-01-05' AND n > 3\"."
+)
+@click.option("--rows", is_flag=True, help="Count the rows of each file, from the footers of Parquet and ORC files.")
+@click.option("--format", "form", type=click.Choice(["lines", "json"]), default="lines", show_default=True)
+@uri_option
+def files(name: str, where: str | None, form: str, uri: str, *, rows: bool) -> None:
+    """List the current files of a table.
+
+    Prints path, bytes, rows and partition of each published file. Files of writes that are not published and replaced
+    files are left out. Needs the package pyarrow.
+    """
+    from metastore.cli.files import show_files
+
+    show_files(uri, name, where, form, rows=rows)
+
+
+@click.command()
 @click.argument("name", metavar="[DATABASE[.TABLE]]", default="")
 @uri_option
 def dropped(name: str, uri: str) -> None:

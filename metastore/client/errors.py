@@ -73,3 +73,15 @@ class ValuesChangedError(ClientError):
 
 class InvalidAddressError(ClientError, ValueError):
     """The text is not a metastore address."""
+
+
+class UnreadableTableError(ClientError):
+    """The table has no files that Arrow reads. The text says which program reads it."""
+
+
+class InvalidFilterError(ClientError, ValueError):
+    """The filter or the list of columns cannot be applied to the table."""
+
+
+class StaleSnapshotError(ClientError):
+    """A file of a dataset is gone or was replaced: the reader is later than the retention of replaced files."""

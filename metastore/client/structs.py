@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from metastore.domain.buckets import NOT_BUCKETED, Buckets
+from metastore.domain.data_files import EVERY_WRITE
+from metastore.domain.data_files import VisibleWrites as VisibleWrites
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,19 +152,6 @@ class ScanStorage:
 
 
 @dataclass(frozen=True, slots=True)
-class VisibleWrites:
-    """Rule for the visibility of files.
-
-    A file whose name contains `<token>-<number>` is hidden if the number is greater than `highest` or is in `open`.
-    `token` is None if no write of the table was ever registered: then every file is visible.
-    """
-
-    token: str | None = None
-    highest: int | None = None
-    open: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class ScanValues:
     """Values of partition columns, row by row. They are complete as long as the partition list has `state`."""
 
@@ -186,7 +175,7 @@ class ScanPlan:
     partitions: tuple[ScanPartition, ...]
     storages: tuple[ScanStorage, ...]
     table_version: int
-    writes: VisibleWrites = VisibleWrites()
+    writes: VisibleWrites = EVERY_WRITE
     buckets: ScanBuckets | None = None
 
 

@@ -39,10 +39,13 @@ def is_hidden(name: str, token: str | None, highest: int | None, open_writes: Co
     """Returns whether a file belongs to an unpublished write.
 
     The number of such a write is greater than `highest` or is in `open_writes`. Without a token, the table has never
-    had a registered write, and every file is visible.
+    had a registered write, and every file is visible. Longer numbers than a write can have are ordinary text.
+    VisibleWrites.java applies the same rule in Spark.
     """
-    match = re.search(rf"{re.escape(token)}-(\d+)", name) if token else None
-    return match is not None and (int(match[1]) > (highest or 0) or int(match[1]) in open_writes)
+    if token is None or token not in name:
+        return False
+    numbers = [int(digits) for digits in re.findall(rf"{re.escape(token)}-(\d{{1,18}})(?!\d)", name, re.ASCII)]
+    return any(number > (highest or 0) or number in open_writes for number in numbers)
 
 
 def names_write(location: str, query_id: str) -> bool:

@@ -61,6 +61,17 @@ def inherited_schema(
     return {f"{SCHEMA}.numParts": str(len(parts)), **numbered}
 
 
+def recorded_columns(parameters: Mapping[str, str]) -> list[tuple[str, str, dict[str, Any]]]:
+    """Returns the columns that Spark has recorded, with the partition columns: name, Hive's type and metadata.
+
+    The result is empty if Spark has recorded no schema.
+    """
+    return [
+        (field["name"], _spelled_type(field), metadata if isinstance(metadata := field.get("metadata"), dict) else {})
+        for field in _fields(parameters)
+    ]
+
+
 def _fields(parameters: Mapping[str, str]) -> list[dict[str, Any]]:
     """Returns the recorded columns; none if the text is no schema, because any client may write the parameter."""
     text = parameters.get(SCHEMA)
@@ -76,9 +87,14 @@ def _fields(parameters: Mapping[str, str]) -> list[dict[str, Any]]:
 
 def _hive_type(field: Mapping[str, Any]) -> str:
     """Returns the type of a column as Hive writes it. CHAR and VARCHAR are in the field's metadata."""
+    return _spelled_type(field).lower().replace(" ", "")
+
+
+def _spelled_type(field: Mapping[str, Any]) -> str:
+    """Returns the same with the case of the names of struct fields."""
     metadata = field.get("metadata")
     declared = metadata.get(_CHAR_TYPE) if isinstance(metadata, dict) else None
-    return str(declared or _type(field.get("type"))).lower().replace(" ", "")
+    return str(declared or _type(field.get("type")))
 
 
 def _type(value: Any) -> str:
@@ -90,7 +106,7 @@ def _type(value: Any) -> str:
         case "map":
             return f"map<{_type(value.get('keyType'))},{_type(value.get('valueType'))}>"
         case "struct":
-            return "struct<" + ",".join(f"{field['name']}:{_hive_type(field)}" for field in value["fields"]) + ">"
+            return "struct<" + ",".join(f"{field['name']}:{_spelled_type(field)}" for field in value["fields"]) + ">"
         case other:
             return str(other)
 

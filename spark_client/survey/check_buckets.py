@@ -15,7 +15,6 @@ from metastore.client import MetastoreClient
 from metastore.client.structs import Column, ScanPlan, Table, VisibleWrites
 from metastore.domain.buckets import UNPARTITIONED, Buckets, bucketing_mismatch
 from metastore.domain.partition_names import value_path
-from metastore.domain.query_ids import is_hidden
 from spark_client.context import context_of, reject_remote
 from spark_client.errors import InvalidInsertError, UnreadableTableError
 from spark_client.jvm.columns import file_schema
@@ -112,7 +111,7 @@ def _numbers(files: Files, table: Table, directory: _PartitionDirectory, writes:
     inside, directories = files.inside(directory.location)
     if directories:
         raise directory_error(table.full_name, directory.partition, name_of(directories[0]))
-    visible = [file for file in inside if not is_hidden(name_of(file), writes.token, writes.highest, writes.open)]
+    visible = [file for file in inside if not writes.hides(name_of(file))]
     numbers = readable_buckets(
         table.full_name, directory.partition, [name_of(file) for file in visible], directory.buckets.count
     )

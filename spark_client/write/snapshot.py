@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,6 +21,7 @@ from metastore.client.structs import (
     VisibleWrites,
 )
 from metastore.domain.buckets import Buckets
+from metastore.domain.data_files import EVERY_WRITE
 from metastore.domain.expression import Expression
 from metastore.domain.skew_directories import existing_directories
 from spark_client.jvm.files import Files
@@ -31,8 +31,6 @@ from spark_client.table.paths import name_of
 from spark_client.table.skew_layout import FLAT, LAYOUT
 
 Values = tuple[str, ...]
-
-EVERY_WRITE = VisibleWrites()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +55,8 @@ class PartitionState:
     unrecorded_locations: dict[Values, str] = field(default_factory=dict)
 
     def is_visible(self, name: str) -> bool:
-        """Returns whether a scan of this snapshot reads a file of this name. VisibleWrites.java has the same rule."""
-        if self.writes.token is None:
-            return True
-        numbers = re.findall(rf"{re.escape(self.writes.token)}-(\d{{1,18}})(?!\d)", name)
-        highest = self.writes.highest or 0
-        return not any(int(number) > highest or int(number) in self.writes.open for number in numbers)
+        """Returns whether a scan of this snapshot reads a file of this name."""
+        return not self.writes.hides(name)
 
 
 Snapshot = Mapping[Values, PartitionState]

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from metastore.domain.expression import And, Compare, Expression, In, Like, Not, Operator, Or, columns
+from metastore.domain.expression import And, Compare, Expression, In, IsNull, Like, Not, Operator, Or, columns
 from metastore.domain.filters.lexer import Kind, Token, syntax_error, tokens_of
 from metastore.domain.keys import KeyKind, sort_key
 from metastore.domain.names import fold_column
@@ -35,16 +35,19 @@ _END = Token(Kind.END, "", 0)  # for lookahead beyond the END token
 T = TypeVar("T")
 
 
-def parse_filter(text: str | None, *, fold_names: bool = True, keys: Iterable[str] = ()) -> Expression | None:
+def parse_filter(
+    text: str | None, *, fold_names: bool = True, keys: Iterable[str] = (), sql: bool = False
+) -> Expression | None:
     """Parses a filter. Returns None for an empty filter, which matches everything.
 
     `keys`: names that may be in the filter without backticks, with any characters.
+    `sql`: the filter selects rows. LIKE has only SQL's meaning, and IS NULL and IS NOT NULL are allowed.
 
     Raises InvalidInputError "Error parsing partition filter: …" with the position of the error.
     """
     if text is None or not text.strip():
         return None
-    parser = _Parser(tokens_of(text, keys), fold_column if fold_names else str)
+    parser = _Parser(tokens_of(text, keys), fold_column if fold_names else str, sql=sql)
     try:
         return parser.filter()
     except InvalidInputError as error:
@@ -64,9 +67,10 @@ class _Parser:
     Each open parenthesis has a list of alternatives (OR). Each alternative is a list of conditions (AND).
     """
 
-    def __init__(self, tokens: Iterator[Token], name: Callable[[str], str]) -> None:
+    def __init__(self, tokens: Iterator[Token], name: Callable[[str], str], *, sql: bool) -> None:
         self._tokens = tokens
         self._name = name
+        self._sql = sql
         self._ahead: deque[Token] = deque()  # lookahead
 
     def filter(self) -> Expression:
@@ -93,15 +97,22 @@ class _Parser:
         if self._starts_constant():
             return self._mirrored()
         key = self._key()
+        if self._sql and self._accept("is"):
+            negated = self._accept("not")
+            self._expect("null")
+            return _unless(IsNull(key), negated=negated)
         negated = self._accept("not")
         if self._accept("between"):
             return self._between(key, negated=negated)
         if self._accept("in"):
             return _unless(In(key, tuple(self._list(self._constant))), negated=negated)
-        if negated:
+        if negated and not self._sql:
             raise syntax_error("expected BETWEEN or IN", self._peek())
+        if negated and self._peek().keyword != "like":
+            raise syntax_error("expected BETWEEN, IN or LIKE", self._peek())
         if self._accept("like"):
-            return _like(key, self._constant())
+            pattern = self._constant()
+            return _unless(Like(key, pattern), negated=negated) if self._sql else _like(key, pattern)
         return Compare(key, self._operator(), self._constant())
 
     def _mirrored(self) -> Expression:

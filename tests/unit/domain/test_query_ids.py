@@ -55,10 +55,20 @@ def test_names_that_only_look_like_ids() -> None:
 
 @pytest.mark.parametrize(
     ("name", "hidden"),
-    [(f"part-{TOKEN}-3.parquet", False), (f"{TOKEN}-4", True), (f"{TOKEN}-2_0", True), (f"000001_0_{TOKEN}-22", True)],
+    [
+        (f"part-{TOKEN}-3.parquet", False),
+        (f"{TOKEN}-4", True),
+        (f"{TOKEN}-2_0", True),
+        (f"000001_0_{TOKEN}-22", True),
+        (f"{TOKEN}-1-{TOKEN}-4", True),
+    ],
 )
 def test_open_and_later_writes_are_hidden(name: str, hidden: bool) -> None:
     assert is_hidden(name, TOKEN, 3, [2]) is hidden
     assert not is_hidden(name, None, None, [])
     assert is_hidden(name, TOKEN, None, []), "none is published"
     assert not is_hidden(name.replace(TOKEN, "other"), TOKEN, 3, [2])
+
+
+def test_a_longer_number_than_a_write_has_is_ordinary_text() -> None:
+    assert not is_hidden(f"{TOKEN}-1234567890123456789", TOKEN, 3, [])

@@ -1,0 +1,141 @@
+"""An Arrow dataset of the current files of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from metastore.client.reading.file_systems import FileSystems
+from metastore.client.reading.filters import row_filter
+from metastore.client.reading.fragments import FragmentList
+from metastore.client.reading.scan import Scan
+from metastore.client.reading.schema import Column, Columns
+from metastore.client.reading.snapshot import Snapshot
+
+_SCAN_OPTIONS: Final = ("use_threads", "memory_pool", "batch_size")
+
+
+class HiveDataset(ds.FileSystemDataset):  # type: ignore[misc]
+    """The rows of a table at one moment, as a dataset of pyarrow.
+
+    It fixes the files when it is created. Each read yields the rows of these files for which the filter is true, by the
+    table's schema. pandas, polars, DuckDB and others read it as any other dataset. Arrow's own functions in C++ that
+    take a dataset without calling its methods, such as `Scanner.from_dataset`, read the files without the filter.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        columns: Columns | None = None,
+        extra: pc.Expression | None = None,
+        filesystem: Any = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Creates the dataset. `metastore.client.dataset` is its ordinary constructor.
+
+        Args:
+            snapshot: the files.
+            columns: the columns of the dataset. None: all.
+            extra: a filter in addition to the one of the snapshot.
+            filesystem: a file system of pyarrow or fsspec instead of the ones that the locations name.
+            progress: receives the number of files that have been read, and of all, during each read.
+        """
+        self._snapshot, self._columns = snapshot, columns or snapshot.columns
+        self._extra, self._filesystem, self._progress = extra, filesystem, progress
+        self._systems = FileSystems(filesystem)
+        self._fragments = FragmentList(snapshot, self._systems)
+        schema = self._columns.schema()
+        super().__init__(self._fragments.all(), schema, self._fragments.format, self._fragments.filesystem)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return HiveDataset, (self._snapshot, self._columns, self._extra, self._filesystem)
+
+    def scanner(
+        self,
+        columns: Any = None,
+        filter: pc.Expression | None = None,  # noqa: A002 - pyarrow's name
+        **options: Any,
+    ) -> ds.Scanner:
+        """Returns a scanner of the rows, with the parameters of `pyarrow.dataset.Dataset.scanner`.
+
+        Reading raises StaleSnapshotError if a file has been removed or replaced since the dataset was created.
+        """
+        wanted = self._wanted(columns, filter)
+        schema = pa.schema([pa.field(column.name, column.arrow) for column in wanted])
+        reader = pa.RecordBatchReader.from_batches(schema, self._batches(wanted, filter, options))
+        names = self.schema.names if columns is None else columns
+        outer = {name: value for name, value in options.items() if name in _SCAN_OPTIONS}
+        return ds.Scanner.from_batches(reader, columns=names, **outer)
+
+    def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:  # noqa: A002 - pyarrow's name
+        """Returns the number of rows. Without a filter on columns of the files, it only reads their footers."""
+        wanted = self._wanted([], filter)
+        return sum(batch.num_rows for batch in self._batches(wanted, filter, options))
+
+    def filter(self, expression: pc.Expression) -> HiveDataset:
+        """Returns a dataset of the rows for which an expression is true, with the same files."""
+        extra = expression if self._extra is None else self._extra & expression
+        return HiveDataset(self._snapshot, self._columns, extra, self._filesystem, self._progress)
+
+    def shard(self, index: int, count: int) -> HiveDataset:
+        """Returns every `count`-th file, beginning with number `index`: the part of one of several workers."""
+        sources, position = [], 0
+        for source in self._snapshot.sources:
+            first = (index - position) % count
+            sources.append(replace(source, files=source.files[first::count]))
+            position += len(source.files)
+        part = replace(self._snapshot, sources=tuple(sources))
+        return HiveDataset(part, self._columns, self._extra, self._filesystem)
+
+    def replace_schema(self, schema: pa.Schema) -> ds.Dataset:
+        """Returns a dataset in memory with the rows and another schema."""
+        return ds.dataset(self.to_table()).replace_schema(schema)
+
+    def sort_by(self, sorting: Any, **options: Any) -> ds.InMemoryDataset:
+        """Reads the rows and sorts them. See `pyarrow.dataset.Dataset.sort_by`."""
+        return ds.dataset(self.to_table()).sort_by(sorting, **options)
+
+    def join(self, right_dataset: ds.Dataset, *args: Any, **options: Any) -> ds.InMemoryDataset:
+        """Reads the rows and joins them. See `pyarrow.dataset.Dataset.join`."""
+        return ds.dataset(self.to_table()).join(_in_memory(right_dataset), *args, **options)
+
+    def join_asof(self, right_dataset: ds.Dataset, *args: Any, **options: Any) -> ds.InMemoryDataset:
+        """Reads the rows and joins them. See `pyarrow.dataset.Dataset.join_asof`."""
+        return ds.dataset(self.to_table()).join_asof(_in_memory(right_dataset), *args, **options)
+
+    def _wanted(self, columns: Any, filter_: pc.Expression | None) -> tuple[Column, ...]:
+        """Returns the columns that a read needs: those that it returns, and those that its filters name."""
+        if columns is None:
+            texts, names = [], set(self.schema.names)
+        elif isinstance(columns, Mapping):
+            texts, names = [str(expression) for expression in columns.values()], set()
+        else:
+            texts, names = [], set(columns)
+        texts += [str(expression) for expression in (filter_, self._extra, self._predicate()) if expression is not None]
+        if any("FieldPath" in text for text in texts):  # a column by its position
+            return self._snapshot.columns.all
+        return tuple(
+            column
+            for column in self._snapshot.columns.all
+            if column.name in names or any(column.name in text for text in texts)
+        )
+
+    def _predicate(self) -> pc.Expression | None:
+        predicate = self._snapshot.predicate
+        return None if predicate is None else row_filter(self._snapshot.columns, predicate)
+
+    def _batches(
+        self, wanted: Sequence[Column], filter_: pc.Expression | None, options: Mapping[str, Any]
+    ) -> Iterator[pa.RecordBatch]:
+        scan = Scan(self._snapshot, self._fragments, self._systems, tuple(wanted), self._progress)
+        filters = [each for each in (self._predicate(), self._extra, filter_) if each is not None]
+        return scan.batches(filters, options)
+
+
+def _in_memory(dataset: ds.Dataset) -> ds.Dataset:
+    return ds.dataset(dataset.to_table()) if isinstance(dataset, HiveDataset) else dataset

@@ -1,0 +1,158 @@
+"""Lists the files of a scan's directories, by the rules of `metastore.domain.data_files`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from pyarrow import fs
+
+from metastore.client.errors import UnreadableTableError
+from metastore.client.reading.file_systems import FileSystems
+from metastore.client.structs import ScanPlan, VisibleWrites
+from metastore.domain.data_files import (
+    is_data_name,
+    is_unregistered_skew_directory,
+    marks_newer_rows,
+    visible_files,
+)
+
+_AT_ONCE: Final = 32  # as many as Spark's listing by this project
+_STREAM_LOG: Final = "_spark_metadata"
+MOVED: Final = "_temp_"  # directory of files that an overwrite in place has moved away
+
+
+class DataFile(NamedTuple):
+    """A file of a table. `partition` and `storage` are positions in the plan. `modified`: nanoseconds since 1970."""
+
+    location: str
+    bytes: int
+    modified: int | None
+    partition: int
+    storage: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The files of a partition.
+
+    Attributes:
+        files: the visible files.
+        doubtful: the partition has no files, or a write that is not published has moved some away: an overwrite or a
+            drop may be changing it at this moment.
+    """
+
+    files: list[DataFile]
+    doubtful: bool
+
+
+class Directory(NamedTuple):
+    """The files of a directory, by name, and the names of its sub-directories."""
+
+    files: dict[str, fs.FileInfo]
+    directories: list[str]
+    exists: bool
+
+
+class Lister:
+    """Lists partitions of a plan, several at a time."""
+
+    def __init__(self, plan: ScanPlan, systems: FileSystems) -> None:
+        self._plan = plan
+        self._writes: VisibleWrites = plan.writes
+        self._systems = systems
+        # A partition may lie in the directory of another one, whose rows do not include it.
+        self._roots = {partition.location.rstrip("/") for partition in plan.partitions}
+
+    def partitions(self, numbers: Sequence[int], done: Callable[[int], None] = lambda _: None) -> Iterator[Listed]:
+        """Yields the files of partitions of the plan, in this order. `done` receives the number of listed ones.
+
+        Raises UnreadableTableError for a directory whose rows are elsewhere.
+        """
+        if len(numbers) <= 1:
+            yield from map(self._partition, numbers)
+            return
+        with ThreadPoolExecutor(min(_AT_ONCE, len(numbers)), thread_name_prefix="listing") as threads:
+            chunks = [numbers[start : start + _AT_ONCE] for start in range(0, len(numbers), _AT_ONCE)]
+            for count, chunk in enumerate(threads.map(self._chunk, chunks), 1):
+                yield from chunk
+                done(min(count * _AT_ONCE, len(numbers)))
+
+    def _chunk(self, numbers: Sequence[int]) -> list[Listed]:
+        return [self._partition(number) for number in numbers]
+
+    def _partition(self, number: int) -> Listed:
+        partition = self._plan.partitions[number]
+        storage = self._plan.storages[partition.storage or 0]
+        files: list[DataFile] = []
+        doubtful = False
+        directories = [each.location for each in partition.directories]
+        if partition.location not in directories:
+            own = list_directory(self._systems, partition.location)
+            doubtful |= not own.exists
+            files += self._visible(partition.location, own, number, storage.pruned_files)
+            if partition.unplaced:
+                directories += self._unregistered(partition.location, own, "", storage.pruned_files)
+        for directory in directories:
+            found, uncertain = self._below(directory, number, descend=storage.buckets <= 0)
+            files += found
+            # A skewed value without rows has no directory.
+            doubtful |= uncertain and directory == partition.location
+        return Listed(files, doubtful)
+
+    def _below(self, location: str, number: int, *, descend: bool) -> tuple[list[DataFile], bool]:
+        """Returns the files of a directory and, as Hive's writers of UNION ALL make them, of its sub-directories."""
+        directory = list_directory(self._systems, location)
+        files = self._visible(location, directory, number)
+        moved = any(name.startswith(MOVED) and self._writes.hides(name) for name in directory.directories)
+        for name in directory.directories if descend else ():
+            child = f"{location.rstrip('/')}/{name}"
+            if is_data_name(name) and child not in self._roots:
+                files += self._below(child, number, descend=True)[0]
+        return files, moved or not files
+
+    def _visible(self, location: str, directory: Directory, number: int, pruned: Sequence[str] = ()) -> list[DataFile]:
+        if marks_newer_rows(directory.files):
+            raise UnreadableTableError(
+                f"{location} was overwritten, and its newer rows are in another directory: read the table that wrote it"
+            )
+        if _STREAM_LOG in directory.directories:
+            raise UnreadableTableError(f"{location} was written by a stream of Spark, whose log only Spark reads")
+        base, storage = location.rstrip("/"), self._plan.partitions[number].storage or 0
+        return [
+            DataFile(f"{base}/{name}", info.size, info.mtime_ns, number, storage)
+            for name in visible_files(directory.files, self._writes, pruned)
+            if (info := directory.files[name]).size  # Hive and Trino write empty files for buckets without rows
+        ]
+
+    def _unregistered(self, location: str, directory: Directory, above: str, pruned: Collection[str]) -> list[str]:
+        """Returns directories of skewed values that the metastore does not know, one level for each skewed column."""
+        found = []
+        for name in directory.directories:
+            path = f"{above}/{name}".lstrip("/")
+            if not is_unregistered_skew_directory(path, pruned):
+                continue
+            below = f"{location.rstrip('/')}/{name}"
+            inside = list_directory(self._systems, below)
+            deeper = [child for child in inside.directories if child.find("=") > 0]
+            found += self._unregistered(below, inside, path, pruned) if deeper else [below]
+        return found
+
+
+def list_directory(systems: FileSystems, location: str) -> Directory:
+    """Returns the contents of a directory. One that does not exist has none."""
+    files, path = systems.of(location)
+    try:
+        entries = files.get_file_info(fs.FileSelector(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return Directory({}, [], exists=False)
+    names: dict[str, fs.FileInfo] = {}
+    directories: list[str] = []
+    for entry in entries:
+        if entry.type == fs.FileType.Directory:
+            directories.append(entry.base_name)
+        elif entry.base_name:
+            names[entry.base_name] = entry
+    return Directory(names, sorted(directories), exists=True)

@@ -1,0 +1,141 @@
+"""Reads the files of a snapshot as batches of the table's columns.
+
+Files that already have the table's columns are read by Arrow alone, all others are brought to them (`conform`). To know
+which is which, the footers of a window of files are read first, while the window before is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import and_
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyarrow import fs
+
+from metastore.client.errors import StaleSnapshotError
+from metastore.client.reading.conform import FileMapping, mapping_of
+from metastore.client.reading.file_systems import FileSystems
+from metastore.client.reading.filters import row_filter
+from metastore.client.reading.fragments import FileFragment, FragmentList
+from metastore.client.reading.schema import Column
+from metastore.client.reading.snapshot import Snapshot
+from metastore.domain.query_ids import holds_token
+
+_WINDOW: Final = 256  # files
+_AT_ONCE: Final = 16  # footers
+_INNER_OPTIONS: Final = (
+    *("batch_size", "batch_readahead", "fragment_readahead", "fragment_scan_options"),
+    *("use_threads", "cache_metadata", "memory_pool"),
+)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One read of the wanted columns of a snapshot's files. `progress` receives the number of read files and of all."""
+
+    snapshot: Snapshot
+    fragments: FragmentList
+    systems: FileSystems
+    wanted: tuple[Column, ...]
+    progress: Callable[[int, int], None] | None
+
+    def batches(self, filters: Sequence[pc.Expression], options: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
+        """Yields the rows for which all filters are true.
+
+        Raises StaleSnapshotError if a file is gone or was replaced, and UnreadableTableError for a file whose columns
+        have no value of the table's types.
+        """
+        inner = {name: value for name, value in options.items() if name in _INNER_OPTIONS}
+        filter_ = reduce(and_, filters) if filters else None
+        chosen = self.fragments.matching(filters, self._schema)
+        windows = [chosen[start : start + _WINDOW] for start in range(0, len(chosen), _WINDOW)]
+        done = 0
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="footers") as threads:
+            ahead = [threads.submit(self._mapping, each) for each in (windows[0] if windows else ())]
+            for number, window in enumerate(windows):
+                try:
+                    mappings = [future.result() for future in ahead]
+                    following = windows[number + 1] if number + 1 < len(windows) else ()
+                    ahead = [threads.submit(self._mapping, each) for each in following]
+                    for mapping, files in _grouped(window, mappings):
+                        yield from self._read(mapping, files, filter_, inner)
+                except (OSError, pa.ArrowInvalid) as error:
+                    self._check_unchanged(window, error)
+                    raise
+                self._check_unchanged([each for each in window if not _is_immutable(each)], None)
+                done += len(window)
+                if self.progress:
+                    self.progress(done, len(chosen))
+
+    @cached_property
+    def _schema(self) -> pa.Schema:
+        return pa.schema([pa.field(column.name, column.arrow) for column in self.wanted])
+
+    def _mapping(self, each: FileFragment) -> FileMapping:
+        physical = each.fragment.physical_schema.remove_metadata()
+        stored = [column.name for column in each.source.plan.storages[each.file.storage].columns]
+        name = self.snapshot.columns.table
+        return mapping_of(name, self.wanted, stored, physical, is_text=each.format.is_text)
+
+    def _read(
+        self,
+        mapping: FileMapping,
+        files: Sequence[FileFragment],
+        filter_: pc.Expression | None,
+        options: Mapping[str, Any],
+    ) -> Iterator[pa.RecordBatch]:
+        fragments = [each.fragment for each in files]
+        first = files[0].fragment
+        if mapping.is_identity:
+            whole = ds.FileSystemDataset(fragments, self._schema, first.format, first.filesystem)
+            yield from whole.scanner(columns=self._schema.names, filter=filter_, **options).to_reader()
+            return
+        schema, predicate = mapping.schema(), self.snapshot.predicate
+        pushed = None
+        if predicate is not None:
+            pushed = row_filter(self.snapshot.columns, predicate, mapping.comparable)
+        values = {}
+        if mapping.clashes:
+            keys, partition = files[0].source.keys, files[0].source.plan.partitions[files[0].file.partition]
+            values = dict(zip((key.lower() for key in keys), partition.values, strict=False))
+        whole = ds.FileSystemDataset(fragments, schema, first.format, first.filesystem)
+        for batch in whole.scanner(columns=schema.names, filter=pushed, **options).to_reader():
+            rows = mapping.batch(batch, values)
+            yield rows if filter_ is None else rows.filter(filter_)
+
+    def _check_unchanged(self, files: Sequence[FileFragment], cause: Exception | None) -> None:
+        """Raises StaleSnapshotError if one of the files is not the one that was listed."""
+        for each in files:
+            now = each.fragment.filesystem.get_file_info(each.fragment.path)
+            same_time = each.file.modified is None or now.mtime_ns == each.file.modified
+            if now.type == fs.FileType.NotFound or now.size != each.file.bytes or not same_time:
+                raise StaleSnapshotError(
+                    f"{each.file.location} of {self.snapshot.columns.table} was removed or replaced since the dataset "
+                    "was created: files stay for the server's replaced_file_retention; create the dataset again"
+                ) from cause
+
+
+def _grouped(
+    files: Sequence[FileFragment], mappings: Sequence[FileMapping]
+) -> Iterator[tuple[FileMapping, list[FileFragment]]]:
+    """Yields the files that one dataset of Arrow can read, with their common mapping."""
+    groups: dict[Any, tuple[FileMapping, list[FileFragment]]] = {}
+    for each, mapping in zip(files, mappings, strict=True):
+        form, systems = each.fragment.format, each.fragment.filesystem
+        key: tuple[Any, ...] = (form.default_extname, id(systems), mapping.is_identity)
+        if not mapping.is_identity:
+            key += (mapping.physical, tuple(mapping.names.items()), each.file.partition if mapping.clashes else None)
+        groups.setdefault(key, (mapping, []))[1].append(each)
+    yield from groups.values()
+
+
+def _is_immutable(each: FileFragment) -> bool:
+    """Returns whether the name of a file is of a registered write: no other file ever has this name."""
+    token = each.source.plan.writes.token
+    return token is not None and holds_token(each.file.location.rpartition("/")[2], token)

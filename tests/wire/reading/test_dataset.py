@@ -1,0 +1,281 @@
+"""The rows that a dataset has: of every layout, type and age of files."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import pickle
+from decimal import Decimal
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from metastore.client import MetastoreClient, dataset, files, read
+from metastore.client.errors import InvalidFilterError
+from metastore.client.structs import PublishMode
+from metastore.domain.partition_names import DEFAULT_PARTITION
+from tests.wire.builders import skewed
+from tests.wire.reading.tables import ORC, Written, make_table, write_file
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema
+from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
+
+DAY = datetime.date(2026, 1, 5)
+
+
+def rows(found: Any) -> list[tuple[Any, ...]]:
+    """Returns the rows of a dataset or table in an order of their own."""
+    table = found if isinstance(found, pa.Table) else found.to_table()
+    return sorted((tuple(row.values()) for row in table.to_pylist()), key=repr)
+
+
+def ids(*numbers: int | None) -> pa.Table:
+    return pa.table({"id": pa.array(numbers, pa.int64())})
+
+
+@pytest.fixture
+def table(metastore: MetastoreClient) -> Written:
+    """Two days: files with the table's columns, and one with other cases and types and without a column."""
+    written = make_table(metastore, {"id": "bigint", "x": "string"}, {"ds": "date", "n": "int"})
+    written.overwrite(["2026-01-05", "1"], pa.table({"id": pa.array([1, 2], pa.int64()), "x": ["a", None]}))
+    old = pa.table({"ID": pa.array([3], pa.int32()), "gone": ["y"]})
+    written.overwrite(["2026-01-06", DEFAULT_PARTITION], old)
+    return written
+
+
+def test_partition_values_are_columns_of_their_types(metastore: MetastoreClient, table: Written) -> None:
+    found = dataset(metastore, table.full_name)
+    assert found.schema == pa.schema([("id", pa.int64()), ("x", pa.string()), ("ds", pa.date32()), ("n", pa.int32())])
+    assert rows(found) == [(1, "a", DAY, 1), (2, None, DAY, 1), (3, None, DAY + datetime.timedelta(1), None)]
+    assert found.count_rows() == 3
+    assert found.head(1).num_rows == 1
+    assert sum(batch.num_rows for batch in found.to_batches()) == 3
+    assert read(table.full_name, uri=metastore).equals(found.to_table())
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("id > 1", [2, 3]),
+        ("id >= 1.5 and ds < '2026-01-06'", [2]),
+        ("ds = '2026-1-5' and x = 'a'", [1]),
+        ("x != 'a'", []),
+        ("x is null", [2, 3]),
+        ("n is null or id = 1", [1, 3]),
+        ("n is not null", [1, 2]),
+        ("x like 'a%' or id = 3", [1, 3]),
+        ("x not like 'b_'", [1]),
+        ("id in (1, 3, 3.5)", [1, 3]),
+        ("id not in (1)", [2, 3]),
+        ("id between 2 and 99999999999999999999", [2, 3]),
+        ("id = 'no number'", []),
+        ("2 <= id", [2, 3]),
+    ],
+)
+def test_where_selects_rows(metastore: MetastoreClient, table: Written, where: str, expected: list[int]) -> None:
+    assert sorted(dataset(metastore, table.full_name, where).to_table()["id"].to_pylist()) == expected
+    assert dataset(metastore, table.full_name, where, columns=[]).count_rows() == len(expected)
+
+
+def test_columns_and_expressions(metastore: MetastoreClient, table: Written) -> None:
+    found = dataset(metastore, table.full_name, "id >= 2", columns=["X", "n"])
+    assert found.schema.names == ["x", "n"]
+    assert rows(found) == [(None, 1), (None, None)]
+    assert rows(dataset(metastore, table.full_name, pc.field("n").is_null(), ["id"])) == [(3,)]
+    assert rows(found.filter(pc.field("n") == 1)) == [(None, 1)]
+    assert rows(found.to_table(columns={"twice": pc.field("id") * 2}, filter=pc.field("ds") == pa.scalar(DAY))) == [
+        (4,)
+    ]
+    assert found.sort_by("n").to_table()["n"].to_pylist() == [1, None]
+
+
+def test_a_dataset_can_be_sent_and_split(metastore: MetastoreClient, table: Written) -> None:
+    found = pickle.loads(pickle.dumps(dataset(metastore, table.full_name, "id > 0")))
+    assert rows(found) == rows(dataset(metastore, table.full_name))
+    parts = [rows(found.shard(index, 3)) for index in range(3)]
+    assert sorted(chain.from_iterable(parts)) == rows(found)
+    assert [] in parts
+
+
+TYPES: dict[str, tuple[str, Any]] = {
+    "boolean": ("true", True),
+    "tinyint": ("-5", -5),
+    "smallint": ("7", 7),
+    "int": ("007", 7),
+    "bigint": ("9223372036854775807", 2**63 - 1),
+    "float": ("1.5", 1.5),
+    "double": ("1e3", 1000.0),
+    "decimal(5,2)": ("1.5", Decimal("1.50")),
+    "string": ("a=b/c %", "a=b/c %"),
+    "varchar(3)": ("abc", "abc"),
+    "char(4)": ("ab", "ab  "),
+    "date": ("2026-01-05", DAY),
+    "timestamp": ("2026-01-05 01:02:03.5", datetime.datetime.fromisoformat("2026-01-05T01:02:03.5")),
+}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_partition_columns_of_each_type(metastore: MetastoreClient, kind: str) -> None:
+    text, value = TYPES[kind]
+    written = make_table(metastore, {"id": "bigint"}, {"p": kind})
+    for each, number in ((text, 1), (DEFAULT_PARTITION, 2)):
+        written.overwrite([each], ids(number))
+    assert rows(dataset(metastore, written.full_name)) == [(1, value), (2, None)]
+    assert rows(dataset(metastore, written.full_name, f"p = '{text}'", ["id"])) == [(1,)]
+    assert rows(dataset(metastore, written.full_name, "p is null", ["id"])) == [(2,)]
+
+
+@pytest.mark.parametrize("formats", [(), ORC], ids=["parquet", "orc"])
+def test_older_files_are_read_by_the_schema_of_the_table(
+    metastore: MetastoreClient, formats: tuple[str, ...], tmp_path: Path
+) -> None:
+    columns = {
+        "id": "bigint",
+        "price": "decimal(10,2)",
+        "at": "timestamp",
+        "word": "char(3)",
+        "s": "struct<a:int,b:array<struct<c:bigint>>>",
+        "m": "map<string,double>",
+        "added": "int",
+    }
+    schema = json.dumps(
+        {"type": "struct", "fields": [_field(name, "integer") for name in columns]} | {}, separators=(",", ":")
+    )
+    location = f"file:{tmp_path}/t"
+    written = make_table(
+        metastore,
+        columns,
+        formats=formats,
+        sd={"location": location},
+        tableType="EXTERNAL_TABLE",
+        parameters={"EXTERNAL": "TRUE", "spark.sql.sources.schema": schema},
+    )
+    old = pa.table(
+        {
+            "ID": pa.array([1], pa.int32()),
+            "Price": pa.array([Decimal("1.5")], pa.decimal128(5, 1)),
+            "at": pa.array([1_500], pa.timestamp("ns", "UTC")),
+            "word": ["x"],
+            "S": pa.array(
+                [{"A": 1, "B": [{"C": 2}]}],
+                pa.struct([("A", pa.int8()), ("B", pa.list_(pa.struct([("C", pa.int32())])))]),
+            ),
+            "m": pa.array([[("k", 0.5)]], pa.map_(pa.string(), pa.float32())),
+        }
+    )
+    write_file(Path(written.root) / f"old.{'orc' if formats else 'parquet'}", old)
+    moment = datetime.datetime.fromisoformat("1970-01-01T00:00:00.000001")
+    expected = (1, Decimal("1.50"), moment, "x  ", {"a": 1, "b": [{"c": 2}]}, [("k", 0.5)], 7)
+    assert rows(dataset(metastore, written.full_name)) == [expected]
+    assert rows(dataset(metastore, written.full_name, "added = 7 and word = 'x' and price < 2", ["id"])) == [(1,)]
+
+
+def _field(name: str, kind: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": kind,
+        "nullable": True,
+        "metadata": {"EXISTS_DEFAULT": "7"} if name == "added" else {},
+    }
+
+
+def test_tables_without_partitions(metastore: MetastoreClient) -> None:
+    written = make_table(metastore, {"id": "bigint"})
+    assert rows(dataset(metastore, written.full_name)) == []
+    location = written.overwrite([], ids(1), ids(2))
+    written.append([], location, ids(3))
+    assert rows(dataset(metastore, written.full_name)) == [(1,), (2,), (3,)]
+
+
+def test_only_published_files_are_read(metastore: MetastoreClient, table: Written) -> None:
+    partition = metastore.plan_scan(table.database, table.name).partitions[0]
+    directory = partition.location.removeprefix("file:")
+    for hidden in ("_SUCCESS", ".part-0.parquet.crc", "x.parquet._COPYING_"):
+        (Path(directory) / hidden).write_bytes(b"no rows")
+    (Path(directory) / "empty").write_bytes(b"")
+    query_id = table.begin()
+    table.write(directory, query_id, pa.table({"id": pa.array([9], pa.int64())}))
+    assert rows(dataset(metastore, table.full_name, columns=["id"])) == [(1,), (2,), (3,)]
+    table.publish(query_id, partition.values, PublishMode.APPEND, partition.location)
+    assert rows(dataset(metastore, table.full_name, columns=["id"])) == [(1,), (2,), (3,), (9,)]
+
+
+def test_directories_of_skewed_values_are_pruned(metastore: MetastoreClient) -> None:
+    sd = {"skewedInfo": skewed(["x"], [["a"], ["b"]]), "storedAsSubDirectories": True}
+    written = make_table(metastore, {"id": "bigint", "x": "string"}, {"ds": "string"}, sd=sd)
+    query_id = written.begin()
+    location = f"{written.root}/ds=1"
+    for number, (value, folder, prefix) in enumerate(
+        [
+            ("a", "/x=a", ""),
+            ("b", "", "skew.x=b="),
+            ("c", "/HIVE_DEFAULT_LIST_BUCKETING_DIR_NAME", ""),
+            ("d", "", "skew="),
+            ("a", "", ""),
+        ]
+    ):
+        file = pa.table({"id": pa.array([number], pa.int64()), "x": [value]})
+        written.write(f"{location}{folder}", query_id, file, prefix)
+    skew = {("a",): f"file:{location}/x=a"}
+    written.publish(query_id, ["1"], PublishMode.CREATE, f"file:{location}", skewed_locations=skew)
+    assert rows(dataset(metastore, written.full_name, columns=["id"])) == [(0,), (1,), (2,), (3,), (4,)]
+    assert rows(dataset(metastore, written.full_name, "x = 'a'", ["id"])) == [(0,), (4,)]
+    read_for = {
+        where: len([*files(metastore, written.full_name, where)]) for where in ("x = 'a'", "x = 'b'", "x = 'c'")
+    }
+    assert read_for == {"x = 'a'": 2, "x = 'b'": 2, "x = 'c'": 3}
+
+
+def test_sub_directories_are_rows_of_their_partition(metastore: MetastoreClient, table: Written) -> None:
+    """As Hive's UNION ALL writes them."""
+    directory = Path(table.overwrite(["2026-01-05", "1"]))
+    (directory / "HIVE_UNION_SUBDIR_1").mkdir(parents=True)
+    (directory / "_tmp").mkdir()
+    for below in ("HIVE_UNION_SUBDIR_1", "_tmp"):
+        write_file(directory / below / "000000_0.parquet", ids(4))
+    assert rows(dataset(metastore, table.full_name, "ds = '2026-01-05'", ["id"])) == [(4,)]
+
+
+def test_dependent_tables(metastore: MetastoreClient) -> None:
+    base = make_table(metastore, {"id": "bigint"}, {"ds": "string", "hr": "int"})
+    for day, hour in (("1", "0"), ("1", "1"), ("2", "0")):
+        base.overwrite([day, hour], ids(int(day) * 10 + int(hour)))
+    metastore.create_dependent_table(
+        CreateDependentTableRequest(base.database, "d", [FieldSchema("ds", "string")], base.database, "t")
+    )
+    assert rows(dataset(metastore, f"{base.database}.d")) == []
+    metastore.add_partitions(base.database, "d", [["1"]], if_not_exists=False)
+    assert rows(dataset(metastore, f"{base.database}.d")) == [(10, "1"), (11, "1")]
+    assert rows(dataset(metastore, f"{base.database}.d", "id > 10 and ds = '1'", ["id"])) == [(11,)]
+    assert [each.partition for each in files(metastore, f"{base.database}.d", "ds = '2'")] == []
+
+
+TEXT = ("org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat")
+TEXT_FILES: dict[str, tuple[str, dict[str, str], str]] = {
+    "text": ("org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe", {}, "1\x01a,b\n2\x01\\N\nx\x01\n"),
+    "tabs": ("org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe", {"field.delim": "\t"}, "1\ta,b\n2\t\\N\nx\t\n"),
+    "csv": ("org.apache.hadoop.hive.serde2.OpenCSVSerde", {}, '1,"a,b"\n2,"\\N"\nx,\n'),
+    "json": ("org.apache.hive.hcatalog.data.JsonSerDe", {}, '{"ID":1,"x":"a,b"}\n{"ID":2}\n{"x":""}\n'),
+}
+
+
+@pytest.mark.parametrize("kind", TEXT_FILES)
+def test_text_files(metastore: MetastoreClient, kind: str) -> None:
+    serde, parameters, text = TEXT_FILES[kind]
+    written = make_table(metastore, {"id": "int", "x": "string"}, formats=(*TEXT, serde), serde_parameters=parameters)
+    (Path(written.root) / "000000_0").write_text(text)
+    expected = [(1, "a,b"), (2, None), (None, "")]
+    if kind == "csv":  # this serde knows no NULL
+        expected[1] = (2, "N")
+    assert rows(dataset(metastore, written.full_name)) == expected
+
+
+def test_unknown_columns_are_named(metastore: MetastoreClient, table: Written) -> None:
+    for parameters in ({"where": "y = 1"}, {"columns": ["y"]}):
+        with pytest.raises(
+            InvalidFilterError, match=r"\.t has no column y, which (where|columns) names; it has id, x, ds, n"
+        ):
+            dataset(metastore, table.full_name, **parameters)
