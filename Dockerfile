@@ -1,7 +1,7 @@
 # The server alone, without Java and Spark. The second stage has no pip, no compiler and no sources.
 FROM python:3.11-slim AS build
 WORKDIR /src
-COPY pyproject.toml requirements.lock README.md LICENSE ./
+COPY pyproject.toml setup.py requirements.lock README.md LICENSE ./
 COPY metastore metastore
 COPY migrations migrations
 COPY spark_client spark_client

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from metastore.cli.options import DATABASE, Group, settings_options, uri_option
+from metastore.cli.options import DATABASE, Group, formats, settings_options, uri_option
 from metastore.settings import Settings
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -43,6 +43,7 @@ def remove_user(name: str, **options: Any) -> None:
 
 @users.command("list")
 @settings_options("password_file")
+@formats()
 def list_users(**options: Any) -> None:
     """List the users."""
     from metastore.cli.users import show
@@ -52,6 +53,7 @@ def list_users(**options: Any) -> None:
 
 @click.command("check-security")
 @click.argument("uris", metavar="URI[,URI]")
+@formats()
 def check_security(uris: str) -> int:
     """Test TLS and authentication of a server, as a client.
 
@@ -70,6 +72,7 @@ def tokens() -> None:
 
 @tokens.command("list")
 @settings_options(*DATABASE)
+@formats()
 def list_tokens(**options: Any) -> None:
     """List the valid tokens."""
     from metastore.cli.tokens import show
@@ -157,6 +160,7 @@ def allow_right(right: str, on: str, principal: str, uri: str) -> None:
 @click.argument("on", metavar="[OBJECT]", required=False)
 @click.option("--of", "principal", help="List only the privileges of this USER, @GROUP or role:ROLE.")
 @uri_option
+@formats()
 def list_rights(on: str | None, principal: str | None, uri: str) -> None:
     """List the granted privileges."""
     from metastore.cli.rights import show

@@ -7,7 +7,7 @@ from typing import Final
 
 from metastore.app.database import database
 from metastore.cli.options import moment
-from metastore.cli.printing import print_table
+from metastore.cli.printing import Cell, print_table
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.repositories.audit import AuditLine
@@ -45,8 +45,8 @@ def audit(settings: Settings, name: str | None, since: str | None, user: str | N
     return f"{len(lines)} entries{hint}"
 
 
-def _row(line: AuditLine) -> tuple[str | None, ...]:
+def _row(line: AuditLine) -> tuple[Cell, ...]:
     detail = " ".join(f"{name}={value}" for name, value in line.detail.items())
     at = line.at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
     caller = (line.user_name, line.for_user, line.address)
-    return str(line.number), at, *caller, line.method, ", ".join(line.objects), line.outcome, detail, line.request
+    return line.number, at, *caller, line.method, ", ".join(line.objects), line.outcome, detail, line.request

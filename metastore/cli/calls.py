@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from metastore.cli.health import ANY
-from metastore.cli.printing import print_table
+from metastore.cli.printing import Cell, print_table
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.monitoring.logs import session_line
 from metastore.security.listener_settings import http_tls
@@ -42,7 +42,7 @@ def show_calls(settings: Settings, url: str | None, kind: str) -> None:
     calls = _get(f"{url.rstrip('/')}/calls/{kind}", token)
     calls.sort(key=lambda call: -call["milliseconds"])
     columns = [name for name in _COLUMNS if any(call.get(name) is not None for call in calls)] or ["request"]
-    print_table("Calls", columns, [[_text(call.get(name)) for name in columns] for call in calls])
+    print_table("Calls", columns, [[_cell(call.get(name)) for name in columns] for call in calls])
 
 
 def _own_url(settings: Settings) -> str:
@@ -77,7 +77,5 @@ def _get(url: str, token: str) -> list[dict[str, Any]]:
         raise UnavailableError(f"{url} does not answer as a server of this project: {error}") from error
 
 
-def _text(value: object) -> str:
-    if isinstance(value, list):
-        return "; ".join(session_line(each) for each in value)
-    return "" if value is None else str(value)
+def _cell(value: Any) -> Cell:
+    return "; ".join(session_line(each) for each in value) if isinstance(value, list) else value

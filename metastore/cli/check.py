@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from metastore.cli.client import connected
 from metastore.cli.names import split_object
-from metastore.cli.printing import print_table
+from metastore.cli.printing import Cell, print_table
 from metastore.cli.spark import run_client
 from metastore.domain.buckets import UNPARTITIONED, Buckets, bucketing_mismatch, buckets, layout_problem
 from metastore.domain.partition_names import partition_name
@@ -38,7 +38,10 @@ def check(uri: str, name: str, *, rows: bool, repair: bool, master: str) -> tupl
     with connected(uri, timeout=_TIMEOUT) as client:
         result = client.check_files(CheckFilesRequest(database or None, table or None, repair=repair))
     print_table(
-        "Differences between catalog and storage", _HEADER, [_row(problem, repair) for problem in result.problems]
+        "Differences between catalog and storage",
+        _HEADER,
+        [_row(problem, repair) for problem in result.problems],
+        name="locations",
     )
     left = [problem for problem in result.problems if not problem.repaired]
     status, summary = (1 if left else 0), _summary(name, result, len(left), repair)
@@ -50,9 +53,9 @@ def check(uri: str, name: str, *, rows: bool, repair: bool, master: str) -> tupl
     return max(status, bucket_status), "; ".join(filter(None, (summary, buckets_summary)))
 
 
-def _row(problem: FileProblem, repair: bool) -> tuple[str, ...]:
+def _row(problem: FileProblem, repair: bool) -> tuple[Cell, ...]:
     state = "repaired" if problem.repaired else "repairable" if problem.repairable and not repair else "not repaired"
-    return (problem.location, problem.problem, problem.owner, str(problem.files), str(problem.bytes), state)
+    return (problem.location, problem.problem, problem.owner, problem.files, problem.bytes, state)
 
 
 def _summary(name: str, result: CheckFilesResult, left: int, repair: bool) -> str:
@@ -82,7 +85,7 @@ def _check_buckets(uri: str, name: str, *, rows: bool, master: str) -> tuple[int
     findings = list(_findings(full_name, keys, declared, plan))
     if rows and not findings:
         findings = _check_rows(full_name, uri, master)
-    print_table(f"Problems of the buckets of {full_name}", ("partition", "problem"), findings)
+    print_table(f"Problems of the buckets of {full_name}", ("partition", "problem"), findings, name="buckets")
     if findings:
         return 1, f"{len(findings)} problems"
     checked = "file names and rows" if rows else "file names"

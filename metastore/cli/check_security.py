@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from metastore.cli.printing import printable
+from metastore.cli.printing import is_json, print_lines
 from metastore.client import Address, Credentials, connect, errors, parse_uris
 from metastore.client.connection import DEFAULT_PORT
 from metastore.errors import ConfigurationError
@@ -28,6 +28,7 @@ _ANSWERS: Final = (
     *(bytes((status, 0, 0)) for status in (2, 3, 4, 5)),
 )  # first bytes of a Thrift reply; of a SASL reply
 _NEEDS_CERTIFICATE: Final = ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE")
+_MARKS: Final = {True: "ok", False: "FAILED", None: "info"}
 
 Finding = tuple[bool | None, str]
 """Result (True: passed, False: failed, None: information only) and text of a check."""
@@ -42,14 +43,21 @@ def check_security(uris: str) -> int:
         addresses, credentials = parse_uris(uris), Credentials.from_environment()
     except (errors.InvalidAddressError, errors.CredentialsError) as error:
         raise ConfigurationError(str(error)) from error
-    failed = False
+    results: set[bool | None] = set()
     for address in addresses:
-        click.echo(f"{address}")
-        for passed, text in _findings(address, credentials):
-            failed |= passed is False
-            mark = {True: "ok", False: "FAILED", None: "info"}[passed]
-            click.echo(printable(f"  {mark:6}  {text}"))
-    return 1 if failed else 0
+        if not is_json():
+            click.echo(f"{address}")
+        findings = _noted(_findings(address, credentials), results)
+        rows = ((str(address), _MARKS[passed], text) for passed, text in findings)
+        print_lines(("address", "result", "text"), rows, lambda _, mark, text: f"  {mark:6}  {text}")
+    return int(False in results)
+
+
+def _noted(findings: Iterator[Finding], results: set[bool | None]) -> Iterator[Finding]:
+    """Yields the findings, and adds their results to a set."""
+    for finding in findings:
+        results.add(finding[0])
+        yield finding
 
 
 def _findings(address: Address, credentials: Credentials) -> Iterator[Finding]:

@@ -18,13 +18,14 @@ from metastore.cli.access_commands import check_security, rights, tokens, users
 from metastore.cli.database_commands import db, export
 from metastore.cli.file_commands import check, clean, dropped, files, history, protect, undrop, unprotect
 from metastore.cli.import_commands import import_
-from metastore.cli.options import DATABASE, DURATION, Group, SectionedCommand, settings_options, uri_option
+from metastore.cli.options import DATABASE, DURATION, Group, SectionedCommand, formats, settings_options, uri_option
 from metastore.cli.printing import printable
 from metastore.cli.server_commands import config, doctor, health
 from metastore.errors import MetastoreError
 from metastore.settings import PREFIX, Settings
 
 _INTERRUPTED: Final = 130
+_CONTEXT: Final = {"max_content_width": 120, "help_option_names": ["-h", "--help"]}
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -51,7 +52,7 @@ def _fail(text: str, status: int) -> int:
     return status
 
 
-@click.group(invoke_without_command=True, no_args_is_help=False, context_settings={"max_content_width": 120})
+@click.group(invoke_without_command=True, no_args_is_help=False, context_settings=_CONTEXT)
 @click.version_option(version("metastore"), message="metastore %(version)s")
 @click.pass_context
 def metastore(context: click.Context) -> None:
@@ -109,6 +110,7 @@ def demo(data_dir: Path | None) -> int:
 
 @metastore.command()
 @click.option("--unsupported", "unsupported", is_flag=True, help="List only methods that are not supported.")
+@formats()
 def methods(unsupported: bool) -> None:
     """List the methods of Hive's Thrift service.
 
@@ -121,6 +123,7 @@ def methods(unsupported: bool) -> None:
 
 @metastore.command()
 @uri_option
+@formats()
 def databases(uri: str) -> None:
     """List the databases."""
     from metastore.cli.show import show_databases
@@ -131,6 +134,7 @@ def databases(uri: str) -> None:
 @metastore.command()
 @click.argument("database")
 @uri_option
+@formats()
 def tables(database: str, uri: str) -> None:
     """List the tables of DATABASE."""
     from metastore.cli.names import checked_database
@@ -145,6 +149,7 @@ def tables(database: str, uri: str) -> None:
     "--limit", default=50, show_default=True, type=click.IntRange(min=0), help="Maximum number of partitions to show."
 )
 @uri_option
+@formats("properties", "parameters", "columns", "skew", "partitions")
 def table(name: str, limit: int, uri: str) -> None:
     """Show columns, skewed values and partitions of a table.
 
@@ -158,6 +163,7 @@ def table(name: str, limit: int, uri: str) -> None:
 
 @metastore.group(invoke_without_command=True, no_args_is_help=False)
 @uri_option
+@formats()
 @click.pass_context
 def locks(context: click.Context, uri: str) -> None:
     """List the locks. `metastore locks break` releases one."""
@@ -189,6 +195,7 @@ def break_(context: click.Context, lock: int, uri: str | None) -> None:
     help="URL of the HTTP port of a running server. By default METASTORE_HTTP_PORT on this host, or 9084.",
 )
 @settings_options("data_dir", "http_token_file", "http_host", "http_port", "http_tls")
+@formats()
 def calls(kind: str, url: str | None, **options: Any) -> None:
     """Show the slow calls or the running calls of a server.
 
@@ -226,6 +233,7 @@ def dependencies(name: str, up: bool, form: str, uri: str) -> None:
 @metastore.command()
 @click.argument("name", metavar="DATABASE.TABLE[@SPEC]")
 @uri_option
+@formats()
 def impact(name: str, uri: str) -> None:
     """List all partitions that depend on a table or partition.
 
@@ -329,6 +337,7 @@ def skew() -> None:
 @click.option("--record", is_flag=True, help="Store the result with the table, for the console.")
 @click.option("--master", default="local[*]", show_default=True, help="Spark's master.")
 @uri_option
+@formats("columns", "values", "statement")
 def suggest(
     name: str, columns: str | None, share: float, limit: int | None, master: str, uri: str, *, record: bool
 ) -> None:
@@ -351,6 +360,7 @@ def suggest(
     "--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="Number of latest entries."
 )
 @settings_options(*DATABASE, "audit")
+@formats()
 def audit(name: str | None, since: str | None, user: str | None, limit: int, **options: Any) -> None:
     """Show the audit trail.
 

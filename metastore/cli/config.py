@@ -14,9 +14,12 @@ from typing import Any
 import click
 
 from metastore.app.server import transport_options
+from metastore.cli.printing import is_json, print_table
 from metastore.settings import SECTIONS, Settings, safe_url, settings_of
 from metastore.settings.kinds import FLAG, NUMBER
 from metastore.settings.sources import FILE, Sourced, read, variable
+
+_Row = tuple[str, str, str | None, str]
 
 
 def check(options: Mapping[str, Any]) -> str:
@@ -33,8 +36,8 @@ def check(options: Mapping[str, Any]) -> str:
     return f"Valid. Settings that are set: {len(sourced)}. The others have their defaults."
 
 
-def show(options: Mapping[str, Any], *, changed: bool) -> str:
-    """Returns a configuration file with each value and its source, without passwords.
+def show(options: Mapping[str, Any], *, changed: bool) -> None:
+    """Prints a configuration file with each value and its source, or these as JSON, without passwords.
 
     `changed`: only settings that are set. Raises ConfigurationError.
     """
@@ -43,24 +46,29 @@ def show(options: Mapping[str, Any], *, changed: bool) -> str:
     parts = []
     for section in SECTIONS:
         shown = [each for each in settings_of(section) if not changed or each.name in sourced]
-        lines = [_line(each, getattr(settings, each.name), sourced) for each in shown]
-        if lines:
-            parts.append("\n".join([f"[{section.table}]", *lines]))
-    return "\n\n".join(parts)
+        rows = [_row(section.table, each, getattr(settings, each.name), sourced) for each in shown]
+        if is_json():
+            print_table("settings", ("section", "setting", "value", "source"), rows)
+        elif rows:
+            parts.append("\n".join([f"[{section.table}]", *map(_line, shown, rows)]))
+    if not is_json():
+        click.echo("\n\n".join(parts))
 
 
-def _line(setting: Field[Any], value: Any, sourced: Mapping[str, Sourced]) -> str:
+def _row(section: str, setting: Field[Any], value: Any, sourced: Mapping[str, Sourced]) -> _Row:
     if value in (None, "") and setting.name not in sourced:
-        return f"# {setting.name} is not set"
+        return section, setting.name, None, "not set"
     default = "default" if value == setting.default else "derived"
     source = sourced[setting.name].source if setting.name in sourced else default
-    return f"{setting.name} = {_toml(setting, value)}  # {source}"
+    return section, setting.name, safe_url(setting.metadata["kind"].show(value)), source
 
 
-def _toml(setting: Field[Any], value: Any) -> str:
-    kind = setting.metadata["kind"]
-    text = kind.show(value)
-    return text if kind in (FLAG, NUMBER) else json.dumps(safe_url(text), ensure_ascii=False)
+def _line(setting: Field[Any], row: _Row) -> str:
+    _, name, value, source = row
+    if value is None:
+        return f"# {name} is {source}"
+    toml = value if setting.metadata["kind"] in (FLAG, NUMBER) else json.dumps(value, ensure_ascii=False)
+    return f"{name} = {toml}  # {source}"
 
 
 def warnings(options: Mapping[str, Any], sourced: Mapping[str, Sourced]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from metastore.app.database import database
-from metastore.cli.printing import print_table, printable
+from metastore.cli.printing import Cell, print_lines, print_table, printable
 from metastore.errors import ConfigurationError
 from metastore.settings import Settings
 from metastore.settings.sections import TRANSACTION
@@ -43,13 +43,16 @@ def finish(settings: Settings) -> str:
         return f"{settings.safe_url}: The upgrade to revision {runner.head()} {state}."
 
 
-def current(settings: Settings) -> str:
-    """Returns the revision of the database and the revision that this version needs."""
+def show_current(settings: Settings) -> None:
+    """Prints the revision of the database and the revision that this version needs."""
     with database(settings) as url:
-        rest = "" if runner.is_finished(url) else f" {_UNFINISHED}"
-        return (
-            f"{settings.safe_url}: revision {runner.current(url) or 'none'}, this version needs {runner.head()}.{rest}"
-        )
+        row = settings.safe_url, runner.current(url), runner.head(), runner.is_finished(url)
+
+    def line(address: str, revision: str | None, needed: str, finished: bool) -> str:
+        rest = "" if finished else f" {_UNFINISHED}"
+        return f"{address}: revision {revision or 'none'}, this version needs {needed}.{rest}"
+
+    print_lines(("database", "revision", "needed", "finished"), [row], line)
 
 
 def back_up(settings: Settings, target: Path, keep: int | None) -> str:
@@ -123,8 +126,8 @@ def show_servers(settings: Settings) -> None:
     """Prints the servers that use the database, with their versions."""
     with database(settings) as url:
         servers = runner.servers(url)
-    rows = [
-        [server.address, server.version or "older", server.revision, str(server.workers), f"{server.seen:.0f} s ago"]
+    rows: list[list[Cell]] = [
+        [server.address, server.version or "older", server.revision, server.workers, f"{server.seen:.0f} s ago"]
         if server.seen is not None
         else [server.address, "older", "", f"{server.workers} connections", "now"]
         for server in servers
@@ -147,7 +150,7 @@ def show_verified(settings: Settings, most: int) -> int:
     print_table(
         "Rows",
         ["kind", "rows", "wrong"],
-        [[result.kind, str(result.rows), str(result.wrong)] for result in results],
+        [[result.kind, result.rows, result.wrong] for result in results],
     )
     for result in results:
         for difference in result.differences:

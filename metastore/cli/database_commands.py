@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from metastore.cli.options import DATABASE, Group, settings_options
+from metastore.cli.options import DATABASE, Group, formats, settings_options
 from metastore.settings import Settings
 from metastore.storage.export.tables import VERSIONS
 
@@ -38,14 +38,15 @@ def upgrade(finish: bool, **options: Any) -> None:
 
 @db.command()
 @settings_options(*DATABASE)
+@formats()
 def current(**options: Any) -> None:
     """Show the schema revision of the database.
 
     Shows the revision that this version needs, too.
     """
-    from metastore.cli.database import current as show_current
+    from metastore.cli.database import show_current
 
-    click.echo(show_current(Settings.load(options)))
+    show_current(Settings.load(options))
 
 
 @db.command()
@@ -82,6 +83,7 @@ def restore(file: Path, **options: Any) -> None:
     help="Reconcile even if the warehouse belongs to another catalog, which no longer exists.",
 )
 @settings_options(*DATABASE, "warehouse", "allowed_locations")
+@formats()
 def restored(dry_run: bool, take_over: bool, **options: Any) -> None:
     """Reconcile the files with a restored database.
 
@@ -97,6 +99,7 @@ def restored(dry_run: bool, take_over: bool, **options: Any) -> None:
 
 @db.command()
 @settings_options(*DATABASE)
+@formats()
 def servers(**options: Any) -> None:
     """List the servers that use the database, with their versions."""
     from metastore.cli.database import show_servers
@@ -109,6 +112,7 @@ def servers(**options: Any) -> None:
     "--show", default=10, show_default=True, help="Maximum number of differences to show for each kind of row."
 )
 @settings_options(*DATABASE)
+@formats()
 def verify(show: int, **options: Any) -> int:
     """Check that every row matches its encoded object.
 
@@ -163,6 +167,7 @@ def remove_reader(name: str, **options: Any) -> None:
 
 @reader.command("list")
 @settings_options(*DATABASE)
+@formats()
 def list_readers(**options: Any) -> None:
     """List the readers of the database."""
     from metastore.cli.readers import show

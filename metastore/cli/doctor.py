@@ -8,14 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from socket import gethostname
 from typing import Any, Final, NamedTuple
 
-import click
-
 from metastore.app.server import transport_options
 from metastore.cli.config import warnings as setting_warnings
 from metastore.cli.doctor_database import check_database, running_servers
 from metastore.cli.findings import ERROR, OK, WARNING, Finding
 from metastore.cli.health import is_metastore
-from metastore.cli.printing import printable
+from metastore.cli.printing import print_lines
 from metastore.errors import MetastoreError
 from metastore.machine import memory_bytes, needed_bytes
 from metastore.security.listener_settings import listeners
@@ -44,11 +42,15 @@ def run_doctor(options: Mapping[str, Any]) -> int:
     """
     sourced = read(SECTIONS, options)
     settings = Settings.from_sources(sourced)
-    failed = False
-    for subject, finding in _findings(settings, options, sourced):
-        click.echo(printable(f"{finding.level:<8} {subject:<12} {' '.join(finding.text.split())}"))
-        failed = failed or finding.level == ERROR
-    return int(failed)
+    levels = set()
+
+    def rows() -> Iterator[tuple[str, str, str]]:
+        for subject, finding in _findings(settings, options, sourced):
+            levels.add(finding.level)
+            yield finding.level, subject, " ".join(finding.text.split())
+
+    print_lines(("level", "subject", "text"), rows(), "{:<8} {:<12} {}".format)
+    return int(ERROR in levels)
 
 
 def _findings(

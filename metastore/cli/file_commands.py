@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from metastore.cli.options import DURATION, uri_option
+from metastore.cli.options import DURATION, formats, uri_option
 
 
 @click.command()
@@ -52,6 +52,7 @@ def files(name: str, where: str | None, form: str, uri: str, *, rows: bool) -> N
 @click.command()
 @click.argument("name", metavar="[DATABASE[.TABLE]]", default="")
 @uri_option
+@formats()
 def dropped(name: str, uri: str) -> None:
     """List what can be restored with `metastore undrop`.
 
@@ -85,6 +86,7 @@ def undrop(name: str, new_name: str | None, number: int | None, uri: str) -> Non
 @click.argument("name", metavar="DATABASE.TABLE")
 @click.option("--at", metavar="TIME", help="Show the definition at this time: 2026-01-31T23:59:59, in UTC.")
 @uri_option
+@formats()
 def history(name: str, at: str | None, uri: str) -> None:
     """Show the changes of a table.
 
@@ -108,6 +110,7 @@ def history(name: str, at: str | None, uri: str) -> None:
 )
 @click.option("--master", default="local[*]", show_default=True, help="Spark's master, for --rows.")
 @uri_option
+@formats("locations", "buckets")
 def check(name: str, repair: bool, rows: bool, master: str, uri: str) -> int:
     """Compare the catalog with the files.
 

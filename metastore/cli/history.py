@@ -10,7 +10,7 @@ from typing import Any, Final
 from metastore.cli.client import connected
 from metastore.cli.names import split_table
 from metastore.cli.options import moment
-from metastore.cli.printing import print_table
+from metastore.cli.printing import print_properties, print_table
 from metastore.client.errors import MetastoreRefusedError
 from metastore.encoding.event_changes import changes_of, properties, table_of, type_of
 from metastore.errors import NotFoundError
@@ -34,7 +34,7 @@ def history(uri: str, name: str, at: str | None) -> str:
         print_table(f"History of {name}", ("time (UTC)", "event", "user", "change"), rows)
         return f"{len(events)} events since {_time(events[0])}"
     until = moment("--at", at).timestamp()
-    print_table(f"{name} at {at}", ("property", "value"), _definition(_table_at(name, events, until)))
+    print_properties(f"{name} at {at}", _definition(_table_at(name, events, until)))
     return ""
 
 

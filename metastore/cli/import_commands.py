@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from metastore.cli.options import DATABASE, Group, settings_options, uri_option
+from metastore.cli.options import DATABASE, Group, formats, settings_options, uri_option
 from metastore.settings import Settings
 
 _source = click.argument("source")
@@ -51,6 +51,7 @@ def import_() -> None:
 @_encoding
 @_report
 @settings_options(*DATABASE, "warehouse", "allowed_locations")
+@formats("objects", "locations", "not_imported", "findings")
 def plan(source: str, databases: str | None, report: Path | None, encoding: str | None, **options: Any) -> None:
     """Show the objects that an import would copy or skip.
 
@@ -72,6 +73,7 @@ def plan(source: str, databases: str | None, report: Path | None, encoding: str 
 @_encoding
 @click.option("--skip-broken", is_flag=True, help="Leave out the rows that `plan` shows as broken, and report them.")
 @settings_options(*DATABASE)
+@formats()
 def run(
     source: str,
     databases: str | None,
@@ -116,6 +118,7 @@ def follow_(source: str, once: bool, **options: Any) -> None:
 @import_.command()
 @click.option("--findings", default=20, show_default=True, help="Maximum number of findings to show.")
 @settings_options(*DATABASE)
+@formats("imports", "databases")
 def status(findings: int, **options: Any) -> None:
     """Show the imports, their progress and their findings."""
     from metastore.cli.importing import show_status
@@ -132,6 +135,7 @@ def status(findings: int, **options: Any) -> None:
 @_report
 @click.option("--lasting", is_flag=True, help="Count only differences that a second comparison finds again.")
 @uri_option
+@formats("compared", "differences")
 def verify(
     source: str,
     databases: str | None,
@@ -159,6 +163,7 @@ def verify(
 @click.option("--unfence", metavar="COMMAND", help="Shell command that ends the fence if the switch fails.")
 @_report
 @settings_options(*DATABASE, "warehouse", "allowed_locations")
+@formats("databases", "locations")
 def switch(
     source: str,
     names: tuple[str, ...],

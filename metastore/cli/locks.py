@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from metastore.cli.client import connected
-from metastore.cli.printing import bounded, print_table
+from metastore.cli.printing import Cell, bounded, print_table
 from metastore.domain.lock_rules import LockType
 from metastore.errors import NotFoundError
 from thrift_idl.gen.hive_metastore.ttypes import AbortTxnRequest, LockState, ShowLocksRequest, UnlockRequest
@@ -40,11 +40,11 @@ def break_lock(uri: str, lock: int) -> str:
     return f"Lock {lock} released."
 
 
-def _row(element: Any) -> tuple[str, ...]:
+def _row(element: Any) -> tuple[Cell, ...]:
     name = f"{element.dbname}.{element.tablename}" if element.tablename else element.dbname
     holder = f"{bounded(element.user or '', _LONGEST)}@{bounded(element.hostname or '', _LONGEST)}"
     return (
-        str(element.lockid),
+        element.lockid,
         _state(element),
         LockType(element.type).name,
         f"{name}/{element.partname}" if element.partname else name,

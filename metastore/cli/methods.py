@@ -21,7 +21,7 @@ def show_methods(*, unsupported_only: bool) -> None:
     groups = _unsupported() if unsupported_only else sorted(_unsupported() + _served())
     if not is_terminal():
         lines = [(group.noun, name, group.state, group.reason) for group in groups for name in group.methods]
-        print_table("Methods", (), lines)
+        print_table("Methods", ("domain", "method", "state", "reason"), lines)
         return
     rows = [
         (

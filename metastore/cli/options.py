@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import Field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any, Final
 
 import click
 
+from metastore.cli.printing import json_document
 from metastore.errors import InvalidInputError
 from metastore.settings import PREFIX, SECTIONS, all_settings, settings_of
 from metastore.settings.kinds import CENTURY, FLAG, shown_default
@@ -54,6 +57,27 @@ def _option(setting: Field[Any]) -> Callable[[Callable[..., Any]], Callable[...,
     text = f"{setting.metadata['help']}  [env var: {variable(setting.name)}{'; default: ' if default else ''}{default}]"
     flag: dict[str, Any] = {"is_flag": False, "flag_value": "true"} if kind is FLAG else {}
     return click.option(option(setting.name), setting.name, metavar=kind.name.upper(), help=text, **flag)
+
+
+def formats(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Returns a decorator that adds `--format`, and prints the tables of a command as one JSON document.
+
+    `names`: the keys of the document, one for each table; none for a command with one table, which is the document.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def formatted(*arguments: Any, form: str, **options: Any) -> Any:
+            with json_document(names) if form == "json" else nullcontext():
+                return command(*arguments, **options)
+
+        help_text = "table on a terminal, tab-separated lines in a pipe; or one JSON document."
+        choice = click.Choice(["table", "json"])
+        return click.option("--format", "form", type=choice, default="table", show_default=True, help=help_text)(
+            formatted
+        )
+
+    return decorate
 
 
 class SectionedCommand(click.Command):

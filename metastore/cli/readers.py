@@ -11,7 +11,7 @@ import click
 from sqlalchemy.engine import URL, make_url
 
 from metastore.app.database import opened
-from metastore.cli.printing import printable
+from metastore.cli.printing import print_lines
 from metastore.errors import ConfigurationError
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
@@ -76,8 +76,7 @@ def show(settings: Settings) -> None:
     """Prints the names of the readers, one per line."""
     with _readers(settings) as (readers, _):
         names = readers.names()
-    for name in names:
-        click.echo(printable(name))
+    print_lines(("reader",), ((name,) for name in names), str)
 
 
 @contextmanager

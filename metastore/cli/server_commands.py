@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from metastore.cli.options import Group, settings_options
+from metastore.cli.options import Group, formats, settings_options
 from metastore.settings import Settings
 
 
@@ -30,15 +30,17 @@ def check(**options: Any) -> None:
 @config.command()
 @click.option("--changed", is_flag=True, help="Show only settings that are set.")
 @settings_options()
+@formats()
 def show(changed: bool, **options: Any) -> None:
     """Print each setting with its value and source, as a configuration file. Passwords are hidden."""
     from metastore.cli.config import show as show_settings
 
-    click.echo(show_settings(options, changed=changed))
+    show_settings(options, changed=changed)
 
 
 @click.command()
 @settings_options()
+@formats()
 def doctor(**options: Any) -> int:
     """Check everything that a server needs.
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from metastore.cli.client import connected
-from metastore.cli.printing import print_table
+from metastore.cli.printing import Cell, is_json, json_key, print_properties, print_table
+
+_NUMBER: Final = re.compile("[0-9]{1,19}")
 
 
 def show_databases(uri: str) -> None:
@@ -38,24 +41,30 @@ def show_table(uri: str, database: str, name: str, limit: int) -> None:
         total = client.get_num_partitions_by_filter(database, name, "") if table.partitionKeys else 0
         partitions = client.get_partitions(database, name, min(limit, 32767)) if total else []
     full_name = f"{table.dbName}.{table.tableName}"
-    print_table(full_name, ("property", "value"), _properties(table))
+    properties, parameters = _properties(table), sorted((table.parameters or {}).items())
+    if is_json():  # a parameter may have the name of a property
+        print_properties(full_name, [(json_key(name), value) for name, value in properties], name="properties")
+        print_properties(full_name, parameters, name="parameters")
+    else:
+        print_properties(full_name, [*properties, *parameters])
     keys = {key.name for key in table.partitionKeys}
     columns = [
         (col.name, col.type, "partition key" if col.name in keys else "", col.comment)
         for col in [*table.sd.cols, *table.partitionKeys]
     ]
-    print_table(f"Columns of {full_name}", ("column", "type", "", "comment"), columns)
+    print_table(f"Columns of {full_name}", ("column", "type", "kind", "comment"), columns, name="columns")
     owners = [(None, table.sd), *((_name(table, partition), partition.sd) for partition in partitions)]
     skew = [row for owner, descriptor in owners for row in _skew_rows(owner, descriptor)]
     if skew:
-        print_table(f"Skew of {full_name}", ("partition", "skewed value", "location"), skew)
+        print_table(f"Skew of {full_name}", ("partition", "skewed value", "location"), skew, name="skew")
     if total:
         shown = f"{len(partitions)} of {total}"
         rows = [
             (_name(table, partition), partition.sd.location, *_statistics(partition.parameters))
             for partition in partitions
         ]
-        print_table(f"Partitions of {full_name}: {shown}", ("partition", "location", "files", "bytes", "rows"), rows)
+        header = ("partition", "location", "files", "bytes", "rows")
+        print_table(f"Partitions of {full_name}: {shown}", header, rows, name="partitions")
 
 
 def _properties(table: Any) -> list[tuple[str, str | None]]:
@@ -70,7 +79,7 @@ def _properties(table: Any) -> list[tuple[str, str | None]]:
         ("stored as directories", "yes" if table.sd.storedAsSubDirectories else None),
         ("buckets", f"{table.sd.numBuckets} by {', '.join(table.sd.bucketCols)}" if table.sd.bucketCols else None),
     ]
-    return [each for each in properties if each[1]] + sorted((table.parameters or {}).items())
+    return [each for each in properties if each[1]]
 
 
 def _keys(table: Any) -> str:
@@ -96,8 +105,10 @@ def _skew_rows(owner: str | None, descriptor: Any) -> Iterable[tuple[str | None,
             yield owner or "(table)", ", ".join(value), location
 
 
-def _statistics(parameters: dict[str, str] | None) -> tuple[str | None, ...]:
-    return tuple((parameters or {}).get(name) for name in ("numFiles", "totalSize", "numRows"))
+def _statistics(parameters: dict[str, str] | None) -> tuple[Cell, ...]:
+    """Returns the numbers of files, bytes and rows; a text that is no number, which clients may store, as it is."""
+    values = [(parameters or {}).get(name) for name in ("numFiles", "totalSize", "numRows")]
+    return tuple(int(value) if value and _NUMBER.fullmatch(value) else value for value in values)
 
 
 def _name(table: Any, partition: Any) -> str:

@@ -10,7 +10,7 @@ import click
 
 from metastore.cli.client import connected
 from metastore.cli.names import split_table
-from metastore.cli.printing import print_table, printable
+from metastore.cli.printing import is_json, print_table, print_text
 from metastore.cli.spark import run_client
 from metastore.client.convert import scan_request
 from metastore.domain.expression import FALSE
@@ -36,19 +36,21 @@ def suggest(
             f"Columns of {name}, by the rows that skew directories let queries skip",
             ("column", "heavy values", "heaviest", "share of other rows", "skipped on average"),
             [_column(suggestion) for suggestion in suggestions],
+            name="columns",
         )
     if record:
         record_survey(uri, name, share, suggestions)
     best = suggestions[0] if suggestions else {"values": []}
     if not best["values"]:
-        click.echo(f"No value has {share:.2%} or more of the rows of {name}.")
+        click.echo(f"No value has {share:.2%} or more of the rows of {name}.", err=is_json())
         return
     print_table(
         f"Heavy values of {name}",
         (*best["columns"], "rows", "share", "skipped by a query for it"),
         [_value(value) for value in best["values"]],
+        name="values",
     )
-    click.echo(printable(f"ALTER TABLE {name} {best['clause']};"))
+    print_text(f"ALTER TABLE {name} {best['clause']};", name="statement")
 
 
 def record_survey(uri: str, name: str, share: float, suggestions: Sequence[dict[str, Any]]) -> None:

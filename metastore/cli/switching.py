@@ -75,7 +75,7 @@ def show_switch(
     located = [[text, "outside of the roots"] for text in outside[:_SHOWN]]
     located += [[text, "still belongs to the source"] for text in kept[:_SHOWN]]
     if located:
-        print_table("Locations of managed tables", ["location", "state"], located)
+        print_table("Locations of managed tables", ["location", "state"], located, name="locations")
     for text in _conclusions(switched, outside, kept):
         click.echo(printable(f"metastore: {text}"), err=True)
 

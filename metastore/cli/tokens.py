@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
 
 from metastore.app.database import database
-from metastore.cli.printing import print_table
+from metastore.cli.printing import Cell, print_table
 from metastore.errors import ConfigurationError, NotFoundError
 from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
@@ -18,7 +20,7 @@ from migrations import runner
 def show(settings: Settings) -> None:
     """Prints the valid tokens, without their secrets."""
     with _tokens(settings) as tokens:
-        rows = [[_text(value) for value in row] for row in tokens.all()]
+        rows = [[_cell(value) for value in row] for row in tokens.all()]
     print_table("Tokens", ["number", "owner", "renewer", "requested by", "issued", "expires", "maximum expiry"], rows)
 
 
@@ -48,6 +50,5 @@ def _tokens(settings: Settings) -> Iterator[IssuedTokens]:
             engine.dispose()
 
 
-def _text(value: object) -> str:
-    moment = getattr(value, "isoformat", None)
-    return moment(" ", "seconds") if moment else str(value)
+def _cell(value: Any) -> Cell:
+    return value.isoformat(" ", "seconds") if isinstance(value, datetime) else value

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from metastore.cli.client import connected
 from metastore.cli.names import split_new_name, split_object
-from metastore.cli.printing import print_table
+from metastore.cli.printing import Cell, print_table
 from metastore.encoding.event_changes import first_of
 from metastore.errors import InvalidInputError
 from thrift_idl.gen.metastore.ttypes import DroppedObject, DroppedRequest, UndropRequest
@@ -59,12 +59,12 @@ def undrop(uri: str, name: str, new_name: str | None, number: int | None) -> str
     return f"Restored {partitions}{full_name}{kind}."
 
 
-def _row(drop: DroppedObject) -> tuple[str, ...]:
+def _row(drop: DroppedObject) -> tuple[Cell, ...]:
     name = f"{drop.dbName}.{drop.tableName}" if drop.tableName else drop.dbName
     partitions = first_of(drop.partitionNames or (), drop.partitions) or str(drop.partitions)
-    sizes = (str(drop.files), str(drop.bytes))
+    sizes = (drop.files, drop.bytes)
     times = _time(drop.droppedAt), _time(drop.keptUntil)
-    return (str(drop.id), drop.kind, name, partitions, *times, drop.user or "", drop.address or "", *sizes)
+    return (drop.id, drop.kind, name, partitions, *times, drop.user or "", drop.address or "", *sizes)
 
 
 def _time(seconds: int) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from metastore.cli.printing import printable
+from metastore.cli.printing import print_lines
 from metastore.errors import ConfigurationError
 from metastore.security.passwords import PasswordFile
 from metastore.settings import Settings
@@ -36,8 +36,7 @@ def show(settings: Settings) -> None:
     path, file = _file(settings)
     if not path.exists():
         raise ConfigurationError(f"The password file {path} does not exist. Create it with: metastore users add NAME")
-    for name in sorted(file.users()):
-        click.echo(printable(name))
+    print_lines(("user",), ((name,) for name in sorted(file.users())), str)
 
 
 def _file(settings: Settings) -> tuple[Path, PasswordFile]:

@@ -36,6 +36,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
         ("handlers", "protocol", "web"),
         ("app",),
         ("cli",),
+        ("__main__",),
     ],
     "migrations": [("versions", "servers"), ("runner",), ("env",)],
     "spark_client": [

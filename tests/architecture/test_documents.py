@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 SETTINGS = (ROOT / "docs" / "reference" / "settings.md").read_text()
-TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # `make docs` generates these pages and checks the links to them.
 GENERATED = {
     (ROOT / "docs" / "reference" / name).resolve()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import signal
@@ -284,6 +285,48 @@ def test_looking_inside(skewed_table: str, metastore_server: Server, capsys: Cap
     assert ["(table)", "ORD", ""] in rows
     assert ["month=1", "ORD", f"{location}/month=1/dest=ORD"] in rows
     assert ["month=2", f"{location}/month=2", "7", "1234", ""] in rows
+
+
+def test_json(skewed_table: str, metastore_server: Server, capsys: Capture) -> None:
+    def document(*arguments: str) -> Any:
+        assert run([*arguments, "--format", "json", "--uri", metastore_server.uri]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    assert {"description": "a\nb\x1b[31m", "database": "cli_shows"}.items() <= next(
+        row for row in document("databases") if row["database"] == "cli_shows"
+    ).items()
+    (row,) = document("tables", "cli_shows")
+    assert (row["table"], row["partitioned_by"]) == ("flights", "month int")
+    table = document("table", skewed_table)
+    assert list(table) == ["properties", "parameters", "columns", "skew", "partitions"]
+    assert table["properties"]["partitioned_by"] == "month int"
+    assert table["parameters"]["EXTERNAL"] == "TRUE"
+    assert table["skew"][0] == {"partition": "(table)", "skewed_value": "ORD", "location": None}
+    assert table["partitions"][1] | {"location": ""} == {
+        "partition": "month=2",
+        "location": "",
+        "files": 7,
+        "bytes": 1234,
+        "rows": None,
+    }
+    assert document("locks") == []
+
+
+def test_the_shell_completes_commands_and_options() -> None:
+    for words, expected in (
+        ("metastore imp", "plain,import\nplain,impact\n"),
+        ("metastore locks --fo", "plain,--format\n"),
+    ):
+        position = str(len(words.split()) - 1)
+        completing = {"_METASTORE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": position}
+        result = subprocess.run(
+            [sys.executable, "-m", "metastore"],
+            env={**os.environ, **completing},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert sorted(result.stdout.split()) == sorted(expected.split())
 
 
 def test_partitions_are_limited(skewed_table: str, metastore_server: Server, capsys: Capture) -> None:

@@ -175,9 +175,10 @@ class Activity(Repository):
         else:
             tables = _FEW.format(seen=scope.tables) if scope.is_small else "tables"
             recent = _RECENT_SEEN.format(seen=scope.tables, databases=scope.databases, whole=scope.whole, tables=tables)
-        values = {"before": before, "limit": limit, "user": user, "is_admin": is_admin, "temporary": TEMPORARY_NAME}
+        given: dict[str, Any] = {"before": before, "limit": limit, "user": user, "is_admin": is_admin}
+        values = given | scope.parameters | {"temporary": TEMPORARY_NAME}
         query = text(_CHANGES.format(recent=recent, altered=scope.altered))
-        events, drops = self._connection.execute(query, values | scope.parameters).one()
+        events, drops = self._connection.execute(query, values).one()
         return events or [], drops or []
 
     def history(
