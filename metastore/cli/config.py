@@ -36,8 +36,8 @@ def check(options: Mapping[str, Any]) -> str:
     return f"Valid. Settings that are set: {len(sourced)}. The others have their defaults."
 
 
-def show(options: Mapping[str, Any], *, changed: bool) -> None:
-    """Prints a configuration file with each value and its source, or these as JSON, without passwords.
+def show(options: Mapping[str, Any], *, changed: bool) -> str:
+    """Returns a configuration file with each value and its source, without passwords; "" if the output is JSON.
 
     `changed`: only settings that are set. Raises ConfigurationError.
     """
@@ -51,8 +51,7 @@ def show(options: Mapping[str, Any], *, changed: bool) -> None:
             print_table("settings", ("section", "setting", "value", "source"), rows)
         elif rows:
             parts.append("\n".join([f"[{section.table}]", *map(_line, shown, rows)]))
-    if not is_json():
-        click.echo("\n\n".join(parts))
+    return "\n\n".join(parts)
 
 
 def _row(section: str, setting: Field[Any], value: Any, sourced: Mapping[str, Sourced]) -> _Row:

@@ -35,7 +35,8 @@ def show(changed: bool, **options: Any) -> None:
     """Print each setting with its value and source, as a configuration file. Passwords are hidden."""
     from metastore.cli.config import show as show_settings
 
-    show_settings(options, changed=changed)
+    if text := show_settings(options, changed=changed):
+        click.echo(text)
 
 
 @click.command()
