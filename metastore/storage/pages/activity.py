@@ -176,7 +176,7 @@ class Activity(Repository):
             tables = _FEW.format(seen=scope.tables) if scope.is_small else "tables"
             recent = _RECENT_SEEN.format(seen=scope.tables, databases=scope.databases, whole=scope.whole, tables=tables)
         given: dict[str, Any] = {"before": before, "limit": limit, "user": user, "is_admin": is_admin}
-        values = given | scope.parameters | {"temporary": TEMPORARY_NAME}
+        values = {**given, **scope.parameters, "temporary": TEMPORARY_NAME}
         query = text(_CHANGES.format(recent=recent, altered=scope.altered))
         events, drops = self._connection.execute(query, values).one()
         return events or [], drops or []
