@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from metastore.app.security import make_authorization
 from metastore.app.timers import audit_writing
 from metastore.console.activity import ActivityService
+from metastore.console.attention import AttentionService
 from metastore.console.dependencies import DependencyOverviewService
 from metastore.console.layouts import LayoutService
 from metastore.console.partition_calendar import PartitionCalendarService
@@ -32,7 +34,7 @@ from metastore.storage.unit_of_work import Store
 from metastore.warehouse.filesystem import Warehouse
 from metastore.web.console.activity import ActivityPages
 from metastore.web.console.authentication import ConsoleAuthenticator
-from metastore.web.console.catalog import CatalogPages
+from metastore.web.console.catalog import CatalogPages, near_names
 from metastore.web.console.dependencies import DependencyPages
 from metastore.web.console.growth import GrowthPages
 from metastore.web.console.health import HealthPages
@@ -60,7 +62,8 @@ def make_console(settings: Settings, url: str, metrics: SharedMetrics, gauges: C
     groups = Groups(settings)
     activity = _activity(store, rights, settings)
     authenticator = _authenticator(settings, store)
-    site = Site(authenticator, groups.of, activity.sees_health, activity.privileges_version, _CONNECTIONS)
+    near = partial(near_names, SearchService(store, rights))
+    site = Site(authenticator, groups.of, activity.sees_health, activity.privileges_version, near, _CONNECTIONS)
     now = NowPages(metrics, activity, settings.slow_call_threshold)
     now.start()
     pages = pages_of(store, warehouse, rights, settings, gauges, lambda: _pool(metrics))
@@ -88,10 +91,11 @@ def pages_of(
 ) -> list[Page]:
     """Returns the pages that read the database. `gauges`, `pool`: see `HealthPages`."""
     sizes, activity = SizeOverview(store, rights), _activity(store, rights, settings)
+    health = HealthPages(activity, sizes, settings, gauges, pool)
     groups = (
-        HealthPages(activity, sizes, settings, gauges, pool),
+        health,
         ActivityPages(activity),
-        CatalogPages(SearchService(store, rights)),
+        CatalogPages(SearchService(store, rights), AttentionService(store, rights, activity), health.warnings),
         TablePages(TableOverviewService(store, rights), sizes),
         PartitionPages(PartitionCalendarService(store, rights)),
         GrowthPages(sizes),

@@ -19,7 +19,6 @@ from metastore.storage.postgres.exceptions import one_line_errors
 from metastore.storage.postgres.pooler import check_pooler
 from metastore.storage.verification.server_state import ServerState, server_state
 from migrations import runner
-from migrations.servers import RunningServer
 
 _OLDEST: Final = 140_000  # server_version_num of PostgreSQL 14
 _CLOCK_SKEW: Final = 5.0  # seconds
@@ -52,7 +51,7 @@ def check_database(settings: Settings) -> Iterator[Finding]:
         yield from _client_programs(settings, url)
 
 
-def running_servers(settings: Settings) -> list[RunningServer]:
+def running_servers(settings: Settings) -> list[runner.RunningServer]:
     """Returns the servers on the database; none if it cannot be used, which `check_database` reports."""
     if settings.embedded and not is_made(settings.data_dir):
         return []

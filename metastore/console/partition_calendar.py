@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from metastore.console.overview import Overview
 from metastore.domain import partition_names
@@ -12,20 +12,35 @@ from metastore.domain.keys import KeyKind, kind_of, sort_key
 from metastore.domain.names import TableName
 from metastore.domain.partition_calendar import Axis, Group, Key, as_data, axes_of, default_axes, make_grid
 from metastore.errors import InvalidInputError
+from metastore.storage.pages.partition_calendar import SORTS as SORTS
 from metastore.storage.pages.partition_calendar import KeyRange, beginning
 
 _YEAR_OR_MONTH = re.compile(r"[0-9]{4}([0-9]{2})?")
 _DATES = (KeyKind.DATE, KeyKind.TIMESTAMP, KeyKind.STRING, KeyKind.CHAR)
 
 
+class Listed(NamedTuple):
+    """The page of the list of partitions.
+
+    Attributes:
+        sort: one of SORTS, for few partitions.
+        skipped: number of partitions before the page, of few.
+        after: the name of the partition before the page, of many.
+    """
+
+    sort: str = SORTS[0]
+    skipped: int = 0
+    after: str = ""
+
+
 class PartitionCalendarService(Overview):
     """Reads the partitions of a table by two of its keys."""
 
-    def read(self, name: TableName, row: str, column: str, chosen: Mapping[str, str], after: str) -> dict[str, Any]:
+    def read(self, name: TableName, row: str, column: str, chosen: Mapping[str, str], listed: Listed) -> dict[str, Any]:
         """Returns the grid of two axes (`domain.partition_calendar.Axis`; "": the default), and a page of partitions.
 
-        `chosen`: values of keys, or beginnings of dates, that partitions must have. `after`: the name of a partition.
-        Raises NotFoundError, InvalidInputError.
+        `chosen`: values of keys, or beginnings of dates, that partitions must have. Raises NotFoundError,
+        InvalidInputError.
         """
         table = self._examine(name)
         keys = [Key(key.name, key.type) for key in table.table.partitionKeys or ()]
@@ -36,7 +51,9 @@ class PartitionCalendarService(Overview):
         axes = _axes(keys, row, column, chosen)
         positions = _position(keys, axes[0]), _position(keys, axes[1])
         with self._store.read() as work:
-            sums = work.partition_calendar.read(table.id, positions, ranges, after, _start(keys, ranges))
+            sums = work.partition_calendar.read(
+                table.id, positions, ranges, listed.after, _start(keys, ranges), listed.sort, listed.skipped
+            )
         groups = sums["groups"]
         grid = make_grid(map(_group, groups or []), *axes)
         return {
@@ -57,6 +74,8 @@ class PartitionCalendarService(Overview):
             "total": sums["total"],
             "partitions": sums["partitions"],
             "next": sums["next"],
+            "sort": sums["sort"],
+            "following": sums["following"],
         }
 
 

@@ -79,18 +79,20 @@ def definition(table: Table) -> TableDefinition:
 
 def _definition(name: TableName, table: Table) -> dict[str, Any]:
     declared = definition(table)
+    is_view = declared.type == "VIRTUAL_VIEW"  # engines store any format and serde with it
     parameters = table.parameters or {}
     return {
         "catalog": name.catalog,
         "database": name.database,
         "table": name.name,
         "type": declared.type,
+        "is_view": is_view,
         "owner": table.owner,
         "created": table.createTime,
         "comment": declared.comment,
-        "location": declared.location,
-        "format": declared.format or declared.input_format,
-        "serde": declared.serde,
+        "location": "" if is_view else declared.location,
+        "format": "" if is_view else declared.format or declared.input_format,
+        "serde": "" if is_view else declared.serde,
         "skewed_by": list(declared.skewed_columns),
         "skewed_values": len(declared.skewed_values),
         "as_directories": declared.as_directories,

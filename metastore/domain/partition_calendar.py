@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 _DATE: Final = re.compile(r"(\d{4})-?(\d\d)(?:-?(\d\d))?(?:[ T](\d\d).*)?")
 _YEAR: Final = re.compile(r"(\d{4})")
 _MONTH: Final = re.compile(r"(\d{4})-?(\d\d)")
-_DATE_NAMES: Final = re.compile(r"(dt|ds|date|day_?date|p_?date|p_?dt|.*_(dt|ds|date|day))")
-_DATE_TYPES: Final = re.compile(r"(date|timestamp).*")
+DATE_NAMES: Final = re.compile(r"(dt|ds|date|day_?date|p_?date|p_?dt|.*_(dt|ds|date|day))")
+DATE_TYPES: Final = re.compile(r"(date|timestamp).*")
 _PARTS: Final = {"year": slice(0, 4), "month": slice(0, 7), "day": slice(0, 10)}
 _WHOLE_RANGES: Final = {"month": (1, 12), "day": (1, 31), "hour": (0, 23), "minute": (0, 59)}
 _MAX_FILLED: Final = 400  # maximum number of values of an axis to which missing ones are added
@@ -32,7 +32,7 @@ class Key(NamedTuple):
     @property
     def may_be_date(self) -> bool:
         """Whether its values may be dates such as 2026-01-31 or 20260131."""
-        return bool(_DATE_TYPES.fullmatch(self.type) or _DATE_NAMES.fullmatch(self.name))
+        return bool(DATE_TYPES.fullmatch(self.type) or DATE_NAMES.fullmatch(self.name))
 
 
 class Axis(NamedTuple):
@@ -109,6 +109,17 @@ class Grid:
     @property
     def late(self) -> int:
         return sum(cell.state == "late" for cell in self.cells)
+
+
+def day_of(value: str) -> date | None:
+    """Returns the day that a value such as 2026-01-31 or 20260131 is; None for other values."""
+    match = _DATE.fullmatch(value)
+    if match is None or match[3] is None:
+        return None
+    try:
+        return date(int(match[1]), int(match[2]), int(match[3]))
+    except ValueError:
+        return None
 
 
 def axes_of(keys: Sequence[Key], chosen: Mapping[str, str]) -> list[Axis]:

@@ -24,6 +24,7 @@ from metastore.storage.importing.import_access import ImportAccess
 from metastore.storage.importing.import_rights import ImportRights
 from metastore.storage.importing.imports import Imports
 from metastore.storage.pages.activity import Activity
+from metastore.storage.pages.attention import Attention
 from metastore.storage.pages.partition_calendar import PartitionCalendar
 from metastore.storage.pages.search import Search
 from metastore.storage.pages.sizes import Sizes
@@ -103,6 +104,7 @@ class UnitOfWork(Session):
     held = cached_property(Held)
     acid_names = cached_property(AcidNames)
     activity = cached_property(Activity)
+    attention = cached_property(Attention)
     audit = cached_property(Audit)
     blocking = cached_property(Blocking)
     bulk_changes = cached_property(BulkChanges)

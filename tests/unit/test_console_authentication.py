@@ -74,7 +74,7 @@ def test_the_groups_of_a_credential_count() -> None:
     by_cookie = ConsoleAuthenticator(None, frozenset({JWT}), sessions)  # type: ignore[arg-type] # not used here
     cookie = f"metastore-console-9084={sessions.begin(known)}"
     asked = request("127.0.0.1", (b"cookie", cookie.encode()))
-    site = Site(by_cookie, lambda _: ["staff"], lambda: False, lambda: 0, 1)
+    site = Site(by_cookie, lambda _: ["staff"], lambda: False, lambda: 0, lambda _: [], 1)
 
     async def groups() -> Any:
         return await site._run(await by_cookie.visitor(asked), lambda: getattr(caller.get(), "groups", None))

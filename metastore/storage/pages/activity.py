@@ -136,7 +136,7 @@ _SERVERS: Final = text(f"""
             GROUP BY server, host, port, version, revision ORDER BY host, port LIMIT {_LISTED}) AS s) AS servers,
         (SELECT max(version_num) FROM alembic_version) AS revision,
         (SELECT jsonb_agg(to_jsonb(r)) FROM (
-            SELECT c.relname AS name, greatest(c.reltuples, 0)::bigint AS rows, pg_table_size(c.oid) AS bytes,
+            SELECT c.relname AS name, coalesce(s.n_live_tup, 0) AS live, pg_table_size(c.oid) AS bytes,
                    pg_indexes_size(c.oid) AS index_bytes, coalesce(s.n_dead_tup, 0) AS dead,
                    extract(epoch FROM greatest(s.last_autovacuum, s.last_vacuum)) AS vacuumed
             FROM pg_class AS c LEFT JOIN pg_stat_user_tables AS s ON s.relid = c.oid

@@ -7,13 +7,24 @@ from typing import Any, Final, NamedTuple
 
 from metastore.storage.postgres.driver import rows_of
 from metastore.storage.postgres.sql import Sql
-from metastore.storage.queries.parameter_figures import SUMMED, capped_sum, is_large, sums, with_figures
+from metastore.storage.queries.parameter_figures import SUMMED, capped_sum, is_large, small_files, sums, with_figures
 from metastore.storage.queries.repository import Repository
 
 _LISTED: Final = 25
 _SCANNED: Final = 5000  # partitions in the order of names among which chosen ones are looked for
 _HIGHEST: Final = "\U0010ffff"
 _SUM_COLUMNS: Final = {1: "first", 2: "second"}
+_BY_FIGURE: Final = "SELECT * FROM {figures} AS f ORDER BY {figure} DESC NULLS LAST, keys, name"
+_ORDERS: Final = {
+    name: _BY_FIGURE.replace("{figure}", figure)
+    for name, figure in (
+        *((name, name) for name in ("rows", "bytes", "files")),
+        ("small_files", f"{small_files()} DESC, -bytes / nullif(files, 0)"),
+        ("created", "create_time"),
+    )
+}
+SORTS: Final = ("keys", *_ORDERS)
+"""Orders of the partitions that are listed, if they are few: by their keys, or descending by a figure."""
 
 
 class KeyRange(NamedTuple):
@@ -38,23 +49,39 @@ class PartitionCalendar(Repository):
         ranges: Sequence[KeyRange],
         after: str,
         start: str,
+        sort: str,
+        skipped: int,
     ) -> dict[str, Any]:
-        """Returns sums by the keys at two positions (from 1), and a page of the partitions in the order of their names.
+        """Returns sums by the keys at two positions (from 1), and a page of the partitions.
 
         Up to SUMMED partitions are summed now. For more, `groups` are sums of the last measurement, which was made at
-        `measured`; None if that has no sums by these keys. `total`: their partitions. The list has names that begin
-        with `start` and follow `after`; `next` is the name after which it continues.
+        `measured`; None if that has no sums by these keys. `total`: their partitions. Few partitions are listed in
+        the order `sort`, one of SORTS, without the first `skipped`; `following` is the number to skip for the next
+        page. Of many partitions, the list has names that begin with `start` and follow `after`, in the order of names;
+        `next` is the name after which it continues.
         """
-        query = _query(table, positions, ranges, after, start)
+        query = _query(table, positions, ranges, after, start, _listed(sort, skipped))
         ((few, number, groups, partitions, last, measured),) = rows_of(self._connection, query)
         listed = partitions or []
+        is_more = len(listed) > _LISTED
         return {
+            "sort": sort if few else "name",
+            "following": skipped + _LISTED if few and is_more else None,
             "groups": (groups or []) if few or groups else None,
             "total": number if few else sum(group["partitions"] for group in groups or ()) or None,
             "measured": None if few else measured,
             "partitions": listed[:_LISTED],
-            "next": listed[_LISTED - 1]["name"] if len(listed) > _LISTED else last,
+            "next": None if few else listed[_LISTED - 1]["name"] if is_more else last,
         }
+
+
+def _listed(sort: str, skipped: int) -> str:
+    """Returns the query of a page of few partitions, with their figures, in order."""
+    few = "SELECT * FROM chosen WHERE (SELECT few FROM counted)"
+    page = f"OFFSET {skipped} LIMIT {_LISTED + 1}"
+    if sort == "keys":
+        return f"SELECT * FROM {with_figures(f'{few} ORDER BY keys, name {page}')} AS f"  # noqa: S608 - constants
+    return f"{_ORDERS[sort].format(figures=with_figures(few))} {page}"
 
 
 def _query(
@@ -63,6 +90,7 @@ def _query(
     ranges: Sequence[KeyRange],
     after: str,
     start: str,
+    listed: str,
 ) -> Sql:
     """Returns the query of `PartitionCalendar.read`, which is one statement: all figures are of one moment."""
     where, values = _conditions(ranges, {each.position: f"keys[{each.position}]" for each in ranges})
@@ -70,9 +98,15 @@ def _query(
     large = () if ranges else (table,)
     groups, of_groups = _groups(positions, ranges, table)
     scanned = _SCANNED if ranges else _LISTED + 1
+    many = f"""
+        SELECT * FROM (  -- stops at the end of the page
+            SELECT name, keys, parameters, create_time FROM partitions
+            WHERE table_id = %s AND name > %s AND name >= %s AND name < %s ORDER BY name LIMIT {scanned}
+        ) AS s WHERE NOT (SELECT few FROM counted){where} ORDER BY name LIMIT {_LISTED + 1}
+    """  # noqa: S608 - constants
     query = f"""
         WITH chosen AS MATERIALIZED (
-            SELECT name, values, parameters, create_time FROM partitions
+            SELECT name, keys, values, parameters, create_time FROM partitions
             WHERE table_id = %s{where}{not_large} LIMIT {SUMMED + 1}
         ), counted AS MATERIALIZED (
             SELECT count(*) AS number, count(*) <= {SUMMED}{not_large} AS few FROM chosen
@@ -80,28 +114,22 @@ def _query(
             SELECT name FROM partitions WHERE table_id = %s AND name > %s AND name >= %s AND name < %s
             ORDER BY name LIMIT {scanned}
         ), listed AS MATERIALIZED (
-            SELECT name, parameters, create_time FROM chosen WHERE (SELECT few FROM counted) AND name > %s
+            SELECT name, create_time, rows, bytes, files FROM ({listed}) AS f
             UNION ALL
-            SELECT * FROM (  -- stops at the end of the page
-                SELECT name, parameters, create_time FROM (
-                    SELECT name, keys, parameters, create_time FROM partitions
-                    WHERE table_id = %s AND name > %s AND name >= %s AND name < %s ORDER BY name LIMIT {scanned}
-                ) AS s WHERE NOT (SELECT few FROM counted){where} ORDER BY name LIMIT {_LISTED + 1}
-            ) AS s
-            ORDER BY name LIMIT {_LISTED + 1}
+            SELECT name, create_time, rows, bytes, files FROM {with_figures(many)} AS m
         )
         SELECT counted.few, counted.number,
                (SELECT jsonb_agg(to_jsonb(g)) FROM ({groups}) AS g),
                (SELECT jsonb_agg(to_jsonb(p)) FROM (
-                   SELECT name, create_time AS created, rows, bytes, files
-                   FROM {with_figures("SELECT * FROM listed")} AS l ORDER BY name) AS p),
+                   SELECT name, create_time AS created, rows, bytes, files, {small_files()} AS small_files
+                   FROM listed) AS p),
                (SELECT max(name) FROM scanned
                 WHERE NOT counted.few AND (SELECT count(*) FROM listed) <= {_LISTED} HAVING count(*) = {_SCANNED}),
                (SELECT extract(epoch FROM measured_at)::float8 FROM table_sizes WHERE table_id = %s)
         FROM counted
     """  # noqa: S608 - positions and constants
     scan = (table, after, start, start + _HIGHEST)
-    parameters = (table, *values, *large, *large, *scan, after, *scan, *values, *of_groups, table)
+    parameters = (table, *values, *large, *large, *scan, *scan, *values, *of_groups, table)
     return Sql(query, parameters)
 
 

@@ -25,11 +25,15 @@ def with_figures(query: str) -> str:
 
 def sums() -> str:
     """Returns the SQL expressions of the sums of rows, bytes, files and small files of `with_figures`, as bigint."""
-    small = f"CASE WHEN bytes < {SMALL_FILE} * files THEN files ELSE 0 END"
     return ", ".join(
         f"{capped_sum(text)} AS {name}"
-        for text, name in (*((name, name) for name in _PARAMETERS), (small, "small_files"))
+        for text, name in (*((name, name) for name in _PARAMETERS), (small_files(), "small_files"))
     )
+
+
+def small_files() -> str:
+    """Returns the SQL expression of the number of small files of a row of `with_figures`."""
+    return f"CASE WHEN bytes < {SMALL_FILE} * files THEN files ELSE 0 END"
 
 
 def capped_sum(number: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from metastore.console.attention import AttentionService
 from metastore.console.search import SearchService
 from metastore.domain.names import DEFAULT_CATALOG
 from metastore.web.console.parameters import Parameters
@@ -18,8 +20,13 @@ REASONS: Final = ("name", "name", "name", "words", "columns")
 class CatalogPages:
     """Pages that lead to tables."""
 
-    def __init__(self, search: SearchService) -> None:
+    def __init__(
+        self, search: SearchService, attention: AttentionService, warnings: Callable[[], list[dict[str, str]]]
+    ) -> None:
+        """`warnings`: returns the warnings of the page of health that the caller may see."""
         self._search = search
+        self._attention = attention
+        self._warnings = warnings
 
     def pages(self) -> list[Page]:
         """Returns the pages."""
@@ -34,11 +41,16 @@ class CatalogPages:
         if query:
             matches = self._search.tables(query, _FOUND)
             tables = [_result(table, query) for table in matches]
-            return {"q": query, "tables": tables, "total": matches[0]["total"] if matches else 0}
+            near = [] if matches else self._search.near(query)
+            return {"q": query, "tables": tables, "total": matches[0]["total"] if matches else 0, "near": near}
         after = parameters.text("after")
         catalog = parameters.text("catalog", "" if not after else DEFAULT_CATALOG)
         databases = self._search.databases(catalog, after, _LISTED + 1)
-        return {"q": "", "databases": databases[:_LISTED], "more": len(databases) > _LISTED}
+        listed = self._attention.figures(databases[:_LISTED])
+        more = {"databases": listed, "more": len(databases) > _LISTED}
+        if after or catalog:
+            return {"q": "", **more, "attention": [], "warnings": []}
+        return {"q": "", **more, "attention": self._attention.items(), "warnings": self._warnings()}
 
     def database(self, parameters: Parameters) -> Data:
         """The tables of a database."""
@@ -61,3 +73,12 @@ def _result(table: dict[str, Any], query: str) -> dict[str, Any]:
     ]
     kept = {name: table[name] for name in ("catalog", "database", "table", "type", "owner", "comment")}
     return {**kept, "matched": REASONS[table["rank"]], "columns": matching[:_SHOWN_COLUMNS]}
+
+
+def near_names(search: SearchService, path: Mapping[str, str]) -> list[Data]:
+    """Returns tables or databases whose names are like those in the path of an address without an object."""
+    parameters = Parameters(path, {})
+    if "table" in path:
+        name = parameters.table()
+        return search.tables_near(parameters.database(), name.name)
+    return search.databases_near(parameters.database()) if "database" in path else []

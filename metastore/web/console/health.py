@@ -45,10 +45,20 @@ class HealthPages:
         """Returns the pages."""
         return [Page("/health", "health.html", self.health, with_charts)]
 
+    def warnings(self) -> list[dict[str, str]]:
+        """Returns the warnings, for administrators; nothing for others."""
+        if not self._activity.sees_health():
+            return []
+        return list(_warnings(self._activity.health(), self._certificate(), self._settings))
+
+    def _certificate(self) -> float | None:
+        """Returns the seconds until the certificate expires; None without one."""
+        return self._gauges().get("metastore_certificate_expiry_seconds", {}).get("")
+
     def health(self, _: Parameters) -> Data:
         """Servers, sizes and warnings. Administrators only."""
         figures = self._activity.health()
-        certificate = self._gauges().get("metastore_certificate_expiry_seconds", {}).get("")
+        certificate = self._certificate()
         used, size = self._pool()
         return {
             **figures,
@@ -95,7 +105,7 @@ def _of_database(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield text, "End its session: SELECT pid, query FROM pg_stat_activity ORDER BY xact_start"
     for relation in figures["relations"] or []:
         name, dead = relation["name"], relation["dead"]
-        if dead > _DEAD_ROWS and dead > _DEAD_SHARE * (relation["rows"] + dead):
+        if dead > _DEAD_ROWS and dead > _DEAD_SHARE * (relation["live"] + dead):
             text = f"The table {name} of the database has {dead} dead rows."
             yield text, f"ALTER TABLE {name} SET (autovacuum_vacuum_scale_factor = 0.02)"
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from metastore.console.partition_calendar import PartitionCalendarService
+from metastore.console.partition_calendar import SORTS, Listed, PartitionCalendarService
 from metastore.domain.partition_calendar import FIGURES, Axis, Cell, levels, value_of, zoomed, zoomed_out
 from metastore.web.console.parameters import Parameters
 from metastore.web.console.rendering import age, count, size
@@ -16,6 +16,7 @@ _FORMATS: Final = {"partitions": count, "rows": count, "bytes": size, "files": c
 _MAX_DRAWN: Final = 20_000  # cells
 _WIDTH, _GAP, _LEFT, _TOP = 26, 2, 92, 26
 _LONGEST_LABEL: Final = 12
+_MOST: Final = 2**31 - 1
 _NAMED: Final = 10  # missing or late cells
 
 
@@ -37,7 +38,11 @@ class PartitionPages:
             parameters.text("row"),
             parameters.text("column"),
             parameters.prefixed("where."),
-            parameters.text("after"),
+            Listed(
+                parameters.choice("sort", SORTS),
+                parameters.number("from", 0, low=0, high=_MOST),
+                parameters.text("after"),
+            ),
         )
         return {**data, "by": figure or _default_figure(data)}
 
@@ -86,6 +91,7 @@ def _with_grid(data: Data) -> Data:
         "column_labels": _column_labels(list(columns), width),
         "legend": _legend(cells, figure, now, shades),
         "figures": FIGURES,
+        "shown": {**_conditions(data["chosen"]), "row": data["row"] or "none", "column": data["column"], "by": figure},
         "crumbs": _crumbs(data),
         "zooms": _zooms(data),
         "missing": _names(data, grid, "gap"),

@@ -69,7 +69,8 @@ class Site:
     """Serves pages to visitors.
 
     `groups` returns the groups of a user. `sees_health` returns whether the caller sees the page of health.
-    `privileges` returns the version of all privileges. At most `threads` pages are read at a time.
+    `privileges` returns the version of all privileges. `near` returns tables or databases whose names are like those of
+    an address without an object. At most `threads` pages are read at a time.
     """
 
     def __init__(
@@ -78,12 +79,14 @@ class Site:
         groups: Callable[[str], list[str]],
         sees_health: Callable[[], bool],
         privileges: Callable[[], int | None],
+        near: Callable[[Mapping[str, str]], list[Data]],
         threads: int,
     ) -> None:
         self._authenticator = authenticator
         self._groups = groups
         self._sees_health = sees_health
         self._privileges = privileges
+        self._near = near
         self._snapshots = Snapshots()
         self._executor = ThreadPoolExecutor(threads, "console", initializer=_be_nice)
 
@@ -101,10 +104,10 @@ class Site:
             return _secured(Response(made.body, headers={**headers, "Content-Type": kind}))
         except LoginRequiredError:
             if as_json:
-                return self._error(request, None, 401, "Log in: send a password (Basic) or a JWT (Bearer)")
+                return await self._error(request, None, 401, "Log in: send a password (Basic) or a JWT (Bearer)")
             return _secured(RedirectResponse(login_path(request), 303))
         except Exception as error:  # noqa: BLE001 - `_failed` logs what it does not expect
-            return self._failed(request, visitor, error)
+            return await self._failed(request, visitor, error)
 
     async def _snapshot(self, page: Page, request: Request, visitor: Visitor, *, as_json: bool) -> Snapshot:
         """Reads and renders a page. A user's refreshes share a live page, which is some seconds old at most."""
@@ -143,18 +146,21 @@ class Site:
             data = {"next": request.query_params.get("next", "/"), "error": _one_line(error)}
             return _secured(HTMLResponse(render("login.html", data, self._view(request, None)), status))
         except Exception as error:  # noqa: BLE001 - `_failed` logs what it does not expect
-            return self._failed(request, None, error)
+            return await self._failed(request, None, error)
 
     async def logout(self, request: Request) -> Response:
         """`POST /logout`: ends the session."""
         try:
             return _secured(await self._authenticator.log_out(request))
         except ForeignFormError as error:
-            return self._failed(request, None, error)
+            return await self._failed(request, None, error)
 
     async def missing(self, request: Request) -> Response:
         """Answers requests for addresses without a page."""
-        return self._error(request, None, 404, "This address has no page")
+        visitor = None
+        with suppress(Exception):  # the address is wrong for everybody, with and without a login
+            visitor = await self._authenticator.visitor(request)
+        return await self._error(request, visitor, 404, "This address has no page")
 
     async def _run(self, visitor: Visitor, function: Callable[[], Any], version: int | None = None) -> Any:
         """Calls a function in a thread. `version`: of all privileges, if it is known."""
@@ -168,31 +174,42 @@ class Site:
 
         return await asyncio.get_running_loop().run_in_executor(self._executor, copy_context().run, called)
 
-    def _failed(self, request: Request, visitor: Visitor | None, error: Exception) -> Response:
+    async def _failed(self, request: Request, visitor: Visitor | None, error: Exception) -> Response:
         match error:
             case NotFoundError():
-                return self._error(request, visitor, 404, _one_line(error))
+                return await self._error(request, visitor, 404, _one_line(error))
             case PermissionDeniedError():
-                return self._error(request, visitor, 403, _one_line(error))
+                return await self._error(request, visitor, 403, _one_line(error))
             case UnavailableError() | AuthenticationUnavailableError():
-                return self._error(request, visitor, 503, _one_line(error))
+                return await self._error(request, visitor, 503, _one_line(error))
             case MetastoreError():
-                return self._error(request, visitor, 400, _one_line(error))
+                return await self._error(request, visitor, 400, _one_line(error))
             case AuthenticationFailedError():
-                return self._error(request, visitor, 401, _one_line(error))
+                return await self._error(request, visitor, 401, _one_line(error))
             case ClosedError():
-                return self._error(request, visitor, 403, _one_line(error))
+                return await self._error(request, visitor, 403, _one_line(error))
             case ForeignFormError():
-                return self._error(request, visitor, 403, "The form was sent by another web site")
+                return await self._error(request, visitor, 403, "The form was sent by another web site")
         log.error("the page %s failed", request.url.path, exc_info=error)
-        return self._error(request, visitor, 500, "The server could not render this page; its log has the reason")
+        return await self._error(request, visitor, 500, "The server could not render this page; its log has the reason")
 
-    def _error(self, request: Request, visitor: Visitor | None, status: int, text: str) -> Response:
+    async def _error(self, request: Request, visitor: Visitor | None, status: int, text: str) -> Response:
         headers = {"WWW-Authenticate": _SCHEMES} if status == 401 and _wants_json(request) else {}
         if _wants_json(request):
             return _secured(JSONResponse({"error": text}, status, headers=headers))
-        page = render("error.html", {"status": status, "error": text}, self._view(request, visitor))
+        sees_health, near = False, list[Data]()
+        if visitor and status != 503:
+            with suppress(Exception):  # the database may have failed meanwhile
+                sees_health, near = await self._run(visitor, lambda: self._around(request, status))
+        view = {**self._view(request, visitor), "sees_health": sees_health}
+        page = render("error.html", {"status": status, "error": text, "near": near}, view)
         return _secured(HTMLResponse(page, status, headers=headers))
+
+    def _around(self, request: Request, status: int) -> tuple[bool, list[Data]]:
+        """Returns whether the caller sees the page of health, and the objects whose names are like those of the
+        address.
+        """
+        return self._sees_health(), self._near(request.path_params) if status == 404 else []
 
     def _view(self, request: Request, visitor: Visitor | None) -> Mapping[str, Any]:
         """Returns the values that every template may use in addition to the data of its page."""

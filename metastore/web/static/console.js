@@ -1,5 +1,16 @@
 // Pages work without scripts. This file adds buttons that copy texts, and refreshes the parts of a page that are live.
+// The key / moves the focus to the search.
 "use strict";
+
+document.addEventListener("keydown", (event) => {
+  const target = event.target;
+  const isTyping = target.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
+  const search = document.querySelector("#q");
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping || !search) return;
+  event.preventDefault();
+  search.focus();
+  search.select();
+});
 
 for (const text of document.querySelectorAll("pre.copy")) {
   const button = document.createElement("button");

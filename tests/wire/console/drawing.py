@@ -52,7 +52,7 @@ def pages() -> dict[str, Page]:
     groups = (
         HealthPages(nothing, nothing, nothing, nothing, nothing),
         ActivityPages(nothing),
-        CatalogPages(nothing),
+        CatalogPages(nothing, nothing, nothing),
         TablePages(nothing, nothing),
         PartitionPages(nothing),
         GrowthPages(nothing),

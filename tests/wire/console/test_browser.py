@@ -77,10 +77,20 @@ def test_every_page_is_accessible_and_shows_hostile_texts_as_text(
     opened.close()
 
 
+def test_a_narrow_screen_shows_what_has_changed(browser: Any, console: Console, pages: list[str]) -> None:
+    opened = browser.new_page(viewport={"width": 390, "height": 800})
+    for page in ("/changes", f"{pages[0]}/history"):
+        opened.goto(console.url + page)
+        change = opened.locator("td.text div").first.bounding_box()
+        assert change["x"] >= 0
+        assert change["x"] + change["width"] <= 390
+    opened.close()
+
+
 def test_a_table_is_found_and_read_by_keyboard_alone(browser: Any, console: Console, pages: list[str]) -> None:
     opened = browser.new_page()
     opened.goto(console.url)
-    opened.locator("#q").focus()
+    opened.keyboard.press("/")
     opened.keyboard.type(pages[0].split("/")[3] + ".t")
     opened.keyboard.press("Enter")
     opened.wait_for_url("**/?q=*")

@@ -77,8 +77,9 @@ def crawl(visitor: Visitor, starts: list[str]) -> Counter[str]:
             continue
         links = Links()
         links.feed(reply.text)
-        for link in links.found:
-            assert link.startswith(("/", "#", "?")), (address, link)
+        for found in links.found:
+            assert found.startswith(("/", "#", "?")), (address, found)
+            link = found.partition("#")[0]
             if link.startswith("/") and link not in known:
                 known.add(link)
                 waiting.append((link, address))
