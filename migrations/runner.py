@@ -23,7 +23,8 @@ from metastore.settings import safe_url
 from metastore.storage.postgres.connect import PasswordError, engine_for, parameters_of, with_password
 from metastore.storage.postgres.exhaustion import exhausted
 from metastore.storage.postgres.rejection import is_temporary, rejection_states
-from migrations.servers import RunningServer, older, running
+from migrations.servers import RunningServer as RunningServer
+from migrations.servers import older, running
 
 if TYPE_CHECKING:  # alembic is imported only when something is upgraded: it is slow, and most starts do not need it
     from alembic.config import Config
