@@ -29,6 +29,7 @@ from metastore.services.files.open_writes import move_registered, rewrite_partit
 from metastore.services.files.planning import check_unblocked, plan_moves
 from metastore.services.files.replaced_locations import check_not_replaced
 from metastore.services.rules.events import table_text
+from metastore.services.rules.iceberg_commits import check_commit, modified
 from metastore.services.rules.locations import admit_table
 from metastore.services.rules.lookup import get_home, lock_tables, required, taken
 from metastore.services.rules.meta_confs import disallows_type_changes
@@ -100,6 +101,7 @@ class TableAlterService(ChangingService):
             check_version(str(name), stored.ref.version, context)
             _check_decided(stored)
             _check_expected(old, new, context)
+            check_commit(old, new, context.get(EXPECTED_KEY))
             # A repeated attempt begins with the table that the client sent.
             after = self._successor(database, old, copy.deepcopy(new), context)
             check_not_replaced(work, stored, {str(name): (old, after)}, context)
@@ -206,10 +208,7 @@ def _check_expected(old: Table, new: Table, context: Mapping[str, str]) -> None:
         )
     actual = old.parameters.get(key)
     if actual != expected:
-        raise ConflictError(
-            f"The table has been modified. The parameter value for key '{key}' is '{actual}'. "
-            f"The expected was value was '{expected}'"
-        )
+        raise modified(key, actual, expected)
 
 
 def _check_types(old: Table, new: Table) -> None:

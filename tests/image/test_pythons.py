@@ -73,7 +73,7 @@ def run(python: str, *arguments: str) -> str:
 
 def environment() -> dict[str, str]:
     others = {name: value for name, value in os.environ.items() if not name.startswith(("METASTORE_", "PYTHON"))}
-    return {**others, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**others, "PYTHONPATH": str(ROOT)}
 
 
 @contextmanager

@@ -314,6 +314,21 @@ def test_compare_and_swap(hive_client: Any) -> None:
     assert hive_client.get_table(database, name).parameters["metadata_location"] == "2"
 
 
+def test_a_commit_to_an_iceberg_table_replaces_no_other_commit(hive_client: Any) -> None:
+    """Without a lock and an expected value, as clients send it that hold a lock which others do not ask for."""
+    database, name = new_table(hive_client, parameters={"table_type": "ICEBERG", "metadata_location": "0"})
+    first, second = (hive_client.get_table(database, name) for _ in range(2))
+    for number, changed in enumerate((first, second), 1):
+        changed.parameters |= {"metadata_location": f"{number}", "previous_metadata_location": "0"}
+    hive_client.alter_table(database, name, first)
+    text = "The table has been modified. The parameter value for key 'metadata_location' is '1'"
+    with pytest.raises(MetaException, match=text):
+        hive_client.alter_table(database, name, second)
+    second.parameters["previous_metadata_location"] = "1"
+    hive_client.alter_table(database, name, second)
+    assert hive_client.get_table(database, name).parameters["metadata_location"] == "2"
+
+
 def test_sixteen_writers_never_lose_a_commit(hive_client: Any, metastore_server: Server) -> None:
     database, name = new_table(hive_client, parameters={"n": "0"})
     start, commits = threading.Barrier(16), []
