@@ -20,6 +20,7 @@ from metastore.importing.sources.thrift_calls import ThriftCalls
 from metastore.importing.takeover import switch
 from metastore.importing.verifier import Difference
 from metastore.importing.way_back.returner import Returner
+from metastore.settings import safe_url
 from tests.fixtures.real_hive import RealHive, why_not
 from tests.fixtures.server import Server, connected, running
 from tests.interop.following_writers import DATABASES, Writer
@@ -127,7 +128,7 @@ def test_a_real_server_moves_in_and_back(
                 closing(open_source(source.hive.uri)) as theirs,
                 closing(ThriftCalls(source.hive.uri)) as calls,
             ):
-                returner = Returner(store, source.database, ours, theirs, calls)
+                returner = Returner(store, safe_url(source.database), ours, theirs, calls)
                 with returner.lock():
                     returner.give_back()
             differences = given_back(source, server.uri)
