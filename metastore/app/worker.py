@@ -30,6 +30,7 @@ from metastore.protocol.rights.guard import Guard
 from metastore.protocol.traced_records import TracedRecords
 from metastore.services.authorization.everyone import Everyone
 from metastore.services.descriptor_cleaning import DescriptorCleaningService
+from metastore.services.file_check import FileCheckService
 from metastore.services.files.journal import Journal, ignore_step
 from metastore.services.files.reconciliation import ReconciliationService
 from metastore.services.servers import ServerService
@@ -149,7 +150,7 @@ class Application:
 
     def reconciliation(self) -> ReconciliationService:
         """Returns the service that reconciles files and a restored database. Only a command uses it."""
-        return ReconciliationService(self.journal)
+        return ReconciliationService(self.journal, FileCheckService(self.journal, Everyone(self._store)).unowned)
 
     def observe(
         self, *, connections: int, calls: int, waiting: int, resident: int, queued_calls: int, queued_seconds: float

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from metastore.domain.location_properties import is_template, named_locations, unknown_locations
-from metastore.domain.names import TableName
+from metastore.domain.names import DEFAULT_CATALOG, TableName
 from metastore.domain.skew_directories import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
 from metastore.services.authorization.authorization import Authorization
@@ -82,6 +82,11 @@ class FileCheckService(FileService):
             problems += [_problem(text, MISSING, database, repairable=True, repaired=repair) for text in missing]
             problems += self._unowned(database, [text for text in below if is_visible(text)], repair)
         return CheckFilesResult(problems, looked)
+
+    def unowned(self) -> list[str]:
+        """Returns the directories of tables and databases that no object uses."""
+        everything = TableName(DEFAULT_CATALOG, "", "")
+        return [one.location for one in self.check(everything, repair=False).problems if one.problem == UNOWNED]
 
     def _tables(self, ids: Sequence[int] | None) -> Iterator[StoredTable]:
         if ids is None:

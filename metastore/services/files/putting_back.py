@@ -89,9 +89,11 @@ class PuttingBack:
             if is_free:
                 apart = paths.canonical(self._warehouse.trash_location(location, str(uuid4())))
                 self.findings.append(Finding(apart, f"{MADE}: {location}"))
+                self.explained.add(location)
                 self._move(location, apart, None, only_unused=True)
             elif not use.itself and self._warehouse.children(location)[0]:
                 self.findings.append(Finding(location, SHARED))
+                self.explained.add(location)
 
     def _put_back(self, wanted: Wanted, positions: Sequence[Position]) -> None:
         location, inside = wanted.location, entries(self._warehouse, wanted.location)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from time import time
 from typing import NamedTuple
 
@@ -24,12 +24,13 @@ from metastore.storage.repositories.lineage import Lineage
 from metastore.storage.repositories.lost_writes import CountedTable
 from metastore.warehouse import paths
 
-KEPT, GONE, CANCELLED, HIDDEN, ABORTED = (
+KEPT, GONE, CANCELLED, HIDDEN, ABORTED, UNOWNED = (
     "kept in the trash: unknown to the catalog",
     "missing: restore it from a copy of the storage, or drop the table or partition",
     "kept: its removal was planned before the restored moment and is cancelled",
     "kept: files of an open write, hidden until its writer publishes it or ends it",
     "kept: rows of transactions after the restored moment, hidden as aborted",
+    "kept: no table or partition of the restored moment has it. One that is created there shows its files",
 )
 
 
@@ -44,7 +45,9 @@ class Report(NamedTuple):
 class ReconciliationService:
     """Rules of `metastore db restored`. It may be repeated, and interrupted at any moment."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, unowned: Callable[[], Iterable[str]]) -> None:
+        """`unowned`: returns the directories in those of tables and databases that no object uses."""
+        self._unowned = unowned
         self._store = journal.store
         self._journal = journal
         self._warehouse = journal.warehouse
@@ -75,6 +78,8 @@ class ReconciliationService:
             putting.set_aside_made()
         findings = [*putting.findings, *self._unknown(in_trash, {*known, *map(paths.name, putting.explained)})]
         findings += [Finding(text, GONE) for text in self._missing(putting.put_back)]
+        if problem:
+            findings += [Finding(text, UNOWNED) for text in self._left(putting.explained)]
         if problem:
             with self._store.read() as work:
                 cancelled = [each for each in work.lineage.pending_removals() if each.id not in moved]
@@ -193,6 +198,11 @@ class ReconciliationService:
                 key = paths.canonical(text)
                 if back.isdisjoint((key, *paths.ancestors(key))) and self._warehouse.is_missing(text):
                     yield key
+
+    def _left(self, explained: Container[str]) -> list[str]:
+        """Returns the directories without an object that no finding explains, such as those that a client made."""
+        keys = map(paths.canonical, self._unowned())
+        return [key for key in keys if not any(each in explained for each in (key, *paths.ancestors(key)))]
 
     def _locations(self, table_id: int) -> list[str]:
         """Returns the directories of a table and its partitions; none of a view."""

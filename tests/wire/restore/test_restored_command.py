@@ -377,3 +377,25 @@ def test_an_empty_table_gets_its_directory_back(catalog: RestoredCatalog, capsys
     catalog.restore(file)
     assert "missing" not in reconcile(catalog, capsys)
     assert (catalog.warehouse / "db.db/t").is_dir()
+
+
+def test_directories_that_clients_made_later_are_listed(catalog: RestoredCatalog, capsys: Capture) -> None:
+    """Spark writes the files of a partition before it adds the partition: the server has made no directory."""
+    catalog.call("create_table", table("db", "days", [("ds", "string")]))
+    file = catalog.back_up()
+    for name, new in (("days/ds=1", None), ("later", table("db", "later"))):
+        folder = catalog.warehouse / "db.db" / name
+        folder.mkdir()
+        (folder / "part-0").write_text(name)
+        if new is None:
+            catalog.call("add_partition", partition("db", "days", ["1"]))
+        else:
+            catalog.call("create_table", new)
+    catalog.restore(file)
+    planned = reconcile(catalog, capsys, "--dry-run")
+    told = reconcile(catalog, capsys)
+    for name in ("days/ds=1", "later"):
+        line = f"{catalog.warehouse}/db.db/{name}\tkept: no table or partition of the restored moment has it"
+        assert line in planned
+        assert line in told
+        assert catalog.check()[f"db.db/{name}"].problem == "directory without object"
