@@ -22,6 +22,10 @@ _HIDDEN = "{field} of column statistics (set {setting}=true at the source, or us
 _NO_ROOTS = (
     "not read through Thrift: the roots are those of databases and tables. The plan of the source's database has all"
 )
+_NO_ROWS = (
+    "not looked for through Thrift, where a run ends at an object that is not valid, also with --skip-broken. The plan "
+    "of the source's database finds all of them, with their keys"
+)
 
 
 def survey(listing: ThriftListing, hidden: Mapping[str, str]) -> Survey:
@@ -44,6 +48,7 @@ def survey(listing: ThriftListing, hidden: Mapping[str, str]) -> Survey:
             findings += _odd(str(name), table)
     if counts["partitions"]:
         findings.append(Finding("locations of partitions", f"{counts['partitions']} partitions", _NO_ROOTS))
+    findings.append(Finding("broken rows", "all objects", _NO_ROWS))
     findings += nul_findings(calls.replaced)
     left_out = {_HIDDEN.format(field=field, setting=setting): 1 for field, setting in hidden.items()}
     if calls.optional("get_all_token_identifiers") or calls.optional("get_master_keys"):
