@@ -69,14 +69,14 @@ def in_background() -> Iterator[Callable[..., Future[Any]]]:
         yield threads.submit
 
 
-def wait_for_a_lock(database_url: str) -> None:
-    """Waits until a session waits for a lock of the database."""
+def wait_for_a_lock(database_url: str, until: Callable[[], bool] = lambda: False) -> None:
+    """Waits until a session waits for a lock of the database, or a condition is true."""
     deadline, waiting = monotonic() + 60, 0
     query = text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     )
     with create_engine(database_url, poolclass=NullPool, isolation_level="AUTOCOMMIT").connect() as connection:
-        while not waiting:
+        while not waiting and not until():
             assert monotonic() < deadline, "nobody waits"
             waiting = connection.execute(query).scalar_one()
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,11 @@ import pytest
 from metastore.app.worker import Application
 from metastore.encoding.binary import EncodedStruct
 from metastore.errors import AlreadyExistsError, InvalidOperationError
+from metastore.storage.unit_of_work import UnitOfWork
 from tests.fixtures.application import called
 from tests.wire.builders import partition, table
-from thrift_idl.gen.hive_metastore.ttypes import Database, Table
+from tests.wire.test_cleaning_races import wait_for_a_lock
+from thrift_idl.gen.hive_metastore.ttypes import Catalog, CreateCatalogRequest, Database, Table
 from thrift_idl.gen.metastore.ttypes import UndropRequest
 
 EXTERNAL = {"EXTERNAL": "TRUE"}
@@ -154,3 +158,61 @@ def test_a_partition_of_another_table_does_not_take_a_default_location(call: Any
     call("add_partition", signal)
     call("add_partition", partition("a", "t", ["1"]))
     assert call("get_partition", "a", "t", ["1"]).sd.location == signal.sd.location
+
+
+def test_catalogs_at_one_location_do_not_share_tables(call: Any) -> None:
+    home = call("get_database", "a").locationUri
+    catalog = Catalog("lake", locationUri=home.removesuffix("/a.db"))
+    call("create_catalog", CreateCatalogRequest(catalog))
+    call("create_database", Database("a", catalogName="lake"))
+    assert call("get_database", "@lake#a").locationUri == home
+    call("create_table", managed("a", "t"))
+    new = managed("a", "t")
+    new.catName = "lake"
+    with pytest.raises(InvalidOperationError, match=TAKEN):
+        call("create_table", new)
+
+
+def test_a_database_that_moves_leaves_its_tables_where_they_are(call: Any, tmp_path: Path) -> None:
+    call("create_table", managed("a", "t"))
+    moved = call("get_database", "a")
+    home, moved.locationUri = moved.locationUri, f"file:{tmp_path}/elsewhere"
+    call("alter_database", "a", moved)
+    call("create_database", Database("c", locationUri=home))
+    with pytest.raises(InvalidOperationError, match=TAKEN):
+        call("create_table", managed("c", "t"))
+    call("create_table", managed("a", "u"))
+    assert call("get_table", "a", "u").sd.location == f"file:{tmp_path}/elsewhere/u"
+
+
+@pytest.mark.parametrize("first", ["create", "undrop"])
+def test_two_calls_at_once_do_not_share_a_directory(
+    call: Any, database_url: str, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    """The second call waits for the first one, which has looked and not committed yet."""
+    call("create_database", Database("c", locationUri=call("get_database", "a").locationUri))
+    call("create_table", external("a", "e"))
+    call("drop_table", "a", "e", True)
+    looked, go_on = threading.Event(), threading.Event()
+    commit = UnitOfWork.commit
+
+    def pausing(work: UnitOfWork) -> None:
+        if threading.current_thread().name.startswith("first"):
+            looked.set()
+            assert go_on.wait(60)
+        commit(work)
+
+    monkeypatch.setattr(UnitOfWork, "commit", pausing)
+    calls = {
+        "create": lambda: call("create_table", managed("c", "e")),
+        "undrop": lambda: call("undrop", UndropRequest("a", "e", newName="e2")),
+    }
+    with ThreadPoolExecutor(1, "first") as one, ThreadPoolExecutor(1, "second") as other:
+        running = one.submit(calls[first])
+        assert looked.wait(60)
+        waiting = other.submit(call, "create_table", managed("a", "e"))
+        wait_for_a_lock(database_url, until=waiting.done)
+        go_on.set()
+        errors = [future.exception(60) for future in (running, waiting)]
+    assert errors[0] is None
+    assert isinstance(errors[1], InvalidOperationError), errors

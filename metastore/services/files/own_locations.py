@@ -91,9 +91,10 @@ def require_default_free(work: UnitOfWork, table_id: int, table: Table, *, is_pl
     default = paths.table_location(home, table.tableName)
     if not paths.same(table.sd.location, default):
         return
+    default = paths.canonical(default)
     versions = paths.canonical(paths.join(default, paths.VERSIONS))  # the other one may have been overwritten
-    used = work.locations.others([default, versions], table_id, None)
-    if used.get(paths.canonical(default), UNUSED).itself or used.get(versions, UNUSED).below:
+    used = work.locations.others_of_new(default, versions, table_id)
+    if used.get(default, UNUSED).itself or used.get(versions, UNUSED).below:
         raise InvalidOperationError(
             f"{table.sd.location}, the default location of {TableName.of(table)}, is used by another table or "
             "partition: create the table under another name, or as an external table with a LOCATION"

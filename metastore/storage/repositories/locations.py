@@ -148,6 +148,14 @@ class Locations(Repository):
         own = number_array_literal(partition_ids or ())
         return self._read(_OTHERS, _spelled(locations), table_id=table_id, whole=partition_ids is None, own=own)
 
+    def others_of_new(self, location: str, versions: str, table_id: int) -> Mapping[str, Use]:
+        """Finds uses of a new table's default location, and of the directory of its versions, by other tables.
+
+        Until the transaction ends, another one that calls this method for the location waits.
+        """
+        own = {"table_id": table_id, "whole": True, "own": number_array_literal(())}
+        return self._read(_CLAIMED, _spelled([location, versions]), keys=_keys([location]), **own)
+
     def owners(
         self, locations: Iterable[str], table_id: int = 0, partition_ids: Sequence[int] | None = None
     ) -> Mapping[str, Use]:
@@ -194,7 +202,7 @@ class Locations(Repository):
         places = (place for claim in claims for place in claim.locations.items())
         named = {text for location, parents in places for text in (location, *parents)}
         # All keys in one order, before the first claim is checked: otherwise two calls could wait for each other.
-        keys = number_array_literal(sorted({crc32(text.encode(errors="replace")) % _BUCKETS for text in named}))
+        keys = _keys(named)
         for claim in claims:
             if used := self.used_by_others(claim.locations, claim.table_id, _CLAIMED, keys=keys):
                 raise claim.error(min(used))
@@ -234,6 +242,11 @@ class Locations(Repository):
         locations, spellings = array_literals(zip(*pairs, strict=True))
         rows = query.rows(self._connection, locations=locations, spellings=spellings, **values)
         return {location: Use(itself, below) for location, itself, below in rows if itself or below}
+
+
+def _keys(locations: Iterable[str]) -> str:
+    """Returns the keys of advisory locks of canonical locations, ascending."""
+    return number_array_literal(sorted({crc32(text.encode(errors="replace")) % _BUCKETS for text in locations}))
 
 
 def _spelled(locations: Iterable[str]) -> list[tuple[str, str]]:
