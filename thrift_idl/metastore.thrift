@@ -289,7 +289,7 @@ struct UndropResult {
   1: required string kind,
   2: required string dbName,
   3: optional string tableName,            // current name
-  4: required i64 partitions,              // restored independently of their table
+  4: required i64 partitions,              // restored, alone or with their table or database
 }
 
 // ---- Dependent tables

@@ -12,12 +12,14 @@ from metastore.cli.client import connected
 from metastore.cli.dependency_formats import FORMATS, Query
 from metastore.cli.printing import print_table, printable
 from metastore.domain.dependencies import state_of
+from metastore.domain.keys import KeyKind, kind_of, sort_key
 from metastore.domain.names import fold_column
-from metastore.domain.partition_names import parse_name
+from metastore.domain.partition_names import DEFAULT_PARTITION, parse_name
 from metastore.errors import InvalidInputError, NotFoundError
 from thrift_idl.gen.metastore.ttypes import DependenciesRequest, DependencyDirection, WaitRequest
 
 _WAIT = 10.0  # seconds that one call waits, as servers limit it
+_NAMED = 5  # bases in an error
 _PAUSE = 1.0  # seconds before the next call to a server that has too many waiting calls and returns at once
 
 
@@ -99,9 +101,24 @@ def wait(uri: str, name: str, spec: str, *, dependencies: bool, timeout: float |
             if client.wait_for_partition(request):
                 return f"{target} exists."
             if deadline is not None and time.monotonic() >= deadline:
-                raise NotFoundError(f"{target} does not exist after {timeout:g} seconds.")
+                raise NotFoundError(f"{_lacking(client, target, dependencies)} after {timeout:g} seconds.")
             if time.monotonic() - started < left / 2:
                 time.sleep(_PAUSE)
+
+
+def _lacking(client: Any, target: Target, dependencies: bool) -> str:
+    """Returns what does not exist: the partition, or bases that it depends on, directly or not."""
+    alone = WaitRequest(target.database, target.table, target.values, None, dependencies=False, timeoutMillis=0)
+    if not dependencies or not client.wait_for_partition(alone):
+        return f"{target} does not exist"
+    edges = _fetch(client, target, up=True, base_partitions=False).partitions
+    lacking = [edge for edge in edges if not edge.basePartitionsTotal]
+    names = list(dict.fromkeys(f"{edge.baseDbName}.{edge.baseTableName}@{edge.baseSpec}" for edge in lacking))
+    if not names:
+        return f"{target} exists, but a partition that it depends on did not exist"
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    verb = "do" if len(names) > 1 else "does"
+    return f"{target} exists, but {', '.join(names[:_NAMED])}{more}, which it depends on, {verb} not exist"
 
 
 def _fetch(client: Any, target: Target, *, up: bool, base_partitions: bool) -> Any:
@@ -127,7 +144,8 @@ def _parse_target(client: Any, name: str) -> Target:
         raise click.UsageError(f"{name!r} is not a valid name. Write DATABASE.TABLE or DATABASE.TABLE@column=value.")
     if not spec:
         return Target(database, table, None, None)
-    keys = [key.name for key in client.get_table(database, table).partitionKeys]
+    types = {key.name: key.type for key in client.get_table(database, table).partitionKeys}
+    keys = list(types)
     if not keys:
         raise InvalidInputError(f"Table {database}.{table} is not partitioned.")
     pairs = parse_name(spec)
@@ -137,4 +155,11 @@ def _parse_target(client: Any, name: str) -> Target:
         raise InvalidInputError(
             f"{spec} does not name the first partition columns of {database}.{table}. They are: {', '.join(keys)}."
         )
+    for column in columns:
+        kind = kind_of(types[column])
+        if kind is not KeyKind.OTHER and values[column] != DEFAULT_PARTITION and sort_key(kind, values[column]) is None:
+            raise InvalidInputError(
+                f"{column}={values[column]} names no partition of {database}.{table}: the column {column} has the type "
+                f"{types[column]}"
+            )
     return Target(database, table, [values[column] for column in columns], spec)

@@ -66,7 +66,8 @@ class UndropTarget(NamedTuple):
 
 
 class Undropped(NamedTuple):
-    """The kind of drop that was undone, the object under its present name, and the number of undropped partitions."""
+    """The kind of drop that was undone, the object under its present name, and the number of undropped partitions: also
+    those that came back with their table or database."""
 
     kind: str
     table: TableName
@@ -198,7 +199,8 @@ class UndropService(FileService):
         self._undropped.check_tables(work, drop, ids)
         operations = plan_undrop(work, attempt, drop.id, undrop_target(None))
         work.drops.finish(drop.id)
-        return _Undoing(Undropped(DATABASE, name.table(""), 0), operations, [])
+        count = work.partitions.count_of(ids)
+        return _Undoing(Undropped(DATABASE, name.table(""), count), operations, [])
 
     def _undrop_table(self, work: UnitOfWork, attempt: Attempt, drop: Drop, target: UndropTarget) -> _Undoing:
         """Undrops one table of a dropped database, or a dropped table with the dependents dropped with it."""
@@ -233,7 +235,7 @@ class UndropService(FileService):
         operations = plan_undrop(work, attempt, drop.id, target_of, table_id, self._undropped.own(work, included))
         if len(ids) == len(hidden) and drop.kind == TABLE:
             work.drops.finish(drop.id)
-        return _Undoing(Undropped(TABLE, name, 0), operations, [])
+        return _Undoing(Undropped(TABLE, name, work.partitions.count_of([table_id])), operations, [])
 
     def _show(
         self,

@@ -204,6 +204,17 @@ def test_partitions_one_by_one(installation: Installation) -> None:
     installation.agrees()
 
 
+def test_partitions_are_counted_that_return_with_their_table_or_database(installation: Installation) -> None:
+    number = len(installation.call("get_partitions", "db", "days", -1).decode())
+    assert number > 1
+    installation.call("drop_table", "db", "signal", True)
+    installation.call("drop_table", "db", "days", True)
+    back = installation.undrop("db.days")
+    assert (back.kind, back.partitions) == ("table", number)
+    installation.call("drop_database", "db", True, True)
+    assert installation.undrop("db").partitions >= number
+
+
 def test_a_partition_needs_its_table(installation: Installation) -> None:
     installation.call("drop_partition", "db", "days", ["1", "1"], True)
     installation.call("drop_table", "db", "signal", True)

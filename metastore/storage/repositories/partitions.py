@@ -132,6 +132,12 @@ class Partitions(Repository):
         ((count,),) = rows_of(self._connection, _query("SELECT count(*)", _chosen(table, condition)))
         return int(count)
 
+    def count_of(self, tables: Sequence[int]) -> int:
+        """Counts the partitions of tables, given by their ids."""
+        query = "SELECT count(*) FROM partitions WHERE table_id = ANY (cast(%s AS bigint[]))"
+        ((count,),) = rows_of(self._connection, Sql(query, (number_array_literal(tables),)))
+        return int(count)
+
     def locations(self, table: TableRef, condition: Condition | None = None) -> list[str]:
         """Lists the locations of the partitions, and of the skewed values of the table and of all its partitions."""
         placed = Sql("location IS NOT NULL")

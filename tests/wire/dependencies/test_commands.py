@@ -36,6 +36,7 @@ def chain(client: Any, database: str) -> str:
     """
     create(client, database, "second", "tdep")
     client.create_table(table(database, "plain"))
+    client.create_table(table(database, "days", [("day", "date")]))
     add(client, database, "t", ["1", "1"], ["1", "2"])
     add_to_dependent(client, database, "tdep", ["1"], ["2"])
     add_to_dependent(client, database, "second", ["1"])
@@ -158,6 +159,18 @@ def test_wait(client: Any, shown: Any, chain: str) -> None:
         (["dependencies", "{}.t@ds=1/hr=1/min=1"], "does not name the first partition columns"),
         (["impact", "{}.nope@ds=1"], "nope"),
         (["partitions", "wait", "{}.t", "ds=9", "--timeout", "0.05"], "{}.t@ds=9 does not exist after 0.05 seconds"),
+        (
+            ["partitions", "wait", "{}.tdep", "ds=2", "--dependencies", "--timeout", "0.05"],
+            "{0}.tdep@ds=2 exists, but {0}.t@ds=2, which it depends on, does not exist after 0.05 seconds",
+        ),
+        (
+            ["partitions", "wait", "{}.tdep", "ds=7", "--dependencies", "--timeout", "0.05"],
+            "{}.tdep@ds=7 does not exist after 0.05 seconds",
+        ),
+        (
+            ["impact", "{}.days@day=2026-13-45"],
+            "day=2026-13-45 names no partition of {0}.days: the column day has the type date",
+        ),
         (["dependencies", "{}.plain@ds=1"], "{}.plain is not partitioned"),
         (["partitions", "wait", "{}.nope", "ds=1"], "nope"),
     ],
