@@ -53,12 +53,12 @@ def undrop(uri: str, name: str, new_name: str | None, number: int | None) -> str
     request = UndropRequest(database, table or None, None, partition or None, renamed, number)
     with connected(uri, timeout=_PATIENCE) as client:
         restored = client.undrop(request)
-    number = "1 partition" if restored.partitions == 1 else f"{restored.partitions} partitions"
+    count = "1 partition" if restored.partitions == 1 else f"{restored.partitions} partitions"
     full_name = f"{restored.dbName}.{restored.tableName}" if restored.tableName else restored.dbName
     kind = f" ({restored.kind})" if restored.kind in ("truncated", "overwritten") else ""
     if restored.kind in ("database", "table"):
-        return f"Restored {full_name}{f' with {number}' if restored.partitions else ''}."
-    return f"Restored {f'{number} of ' if restored.partitions else ''}{full_name}{kind}."
+        return f"Restored {full_name}{f' with {count}' if restored.partitions else ''}."
+    return f"Restored {f'{count} of ' if restored.partitions else ''}{full_name}{kind}."
 
 
 def _row(drop: DroppedObject) -> tuple[Cell, ...]:
