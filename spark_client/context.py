@@ -10,7 +10,7 @@ from typing import ClassVar
 from pyspark.sql import SparkSession
 
 from metastore.client import MetastoreClient
-from spark_client.errors import SessionError
+from spark_client.errors import InvalidArgumentError, SessionError
 
 
 def _continue(step: str) -> None:
@@ -41,6 +41,16 @@ class MetastoreSession(SparkSession):
 def is_remote(session_or_frame: object) -> bool:
     """Returns whether a session or DataFrame belongs to a client of Spark Connect, which has no JVM."""
     return type(session_or_frame).__module__.startswith("pyspark.sql.connect")
+
+
+def require(value: object, kind: type, function: str, wanted: str, example: str) -> None:
+    """Raises InvalidArgumentError unless an argument is of a kind: a DataFrame or session, of Spark Connect, too.
+
+    `wanted` names the kind. `example` is a correct call.
+    """
+    if not isinstance(value, kind) and not is_remote(value):
+        got = repr(value)[:60] if value is None or isinstance(value, str) else f"a {type(value).__name__}"
+        raise InvalidArgumentError(f"{function} needs {wanted}, not {got}: {example}")
 
 
 def reject_remote(session_or_frame: object, function: str, instead: str) -> None:

@@ -21,6 +21,7 @@ from metastore.client.errors import (
 
 __all__ = [
     "InvalidAddressError",
+    "InvalidArgumentError",
     "InvalidInsertError",
     "InvalidStatementError",
     "MetastoreRefusedError",
@@ -43,6 +44,10 @@ __all__ = [
     "WriteUncertainError",
     "first_line",
 ]
+
+
+class InvalidArgumentError(SparkClientError, TypeError):
+    """An argument of a function is of another type."""
 
 
 class InvalidInsertError(SparkClientError):

@@ -15,12 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from metastore.client import MetastoreClient
 from spark_client import streams
-from spark_client.context import MetastoreSession, reject_remote
+from spark_client.context import MetastoreSession, reject_remote, require
 from spark_client.errors import SessionError
-from spark_client.joins.skew_join import apply_skew_join_hint
+from spark_client.joins.skew_join import apply_skew_join_hint, warn_of_unknown_tables
 from spark_client.jvm import Handlers, sessions, tokens, versions
 from spark_client.jvm.objects import unpacked
-from spark_client.jvm.requests import SkewJoinHint
+from spark_client.jvm.requests import SkewJoinHint, UnknownHintTables
 from spark_client.scan.explain import explain_handlers
 from spark_client.scan.planner import Planner
 from spark_client.statements.grammar.first_words import FIRST_WORDS
@@ -123,6 +123,7 @@ def attach(spark: SparkSession) -> Session:
 
     Raises SessionError if a setting that must be made before Spark starts is missing, or for a Spark Connect session.
     """
+    require(spark, SparkSession, "attach", "a running SparkSession", "attach(SparkSession.builder.getOrCreate())")
     reject_remote(
         spark, "attach", "start the server with `metastore spark serve`; it accepts every statement of this library"
     )
@@ -214,6 +215,7 @@ def _handlers(context: SparkContext, metastore: MetastoreClient) -> Handlers:
     return {
         **planner.handlers(),
         SkewJoinHint: rewrite_join,
+        UnknownHintTables: lambda request, _: warn_of_unknown_tables(request.tables, request.known),
         **explain_handlers(session_of),
         **StatementHandlers(metastore, session_of).handlers(),
         **WriteHandlers(metastore, session_of).handlers(),

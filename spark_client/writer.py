@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from spark_client.context import context_of, reject_remote
+from spark_client.context import context_of, reject_remote, require
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.catalog import parse_create_table, refresh
 from spark_client.jvm.sql_text import literal, quote
@@ -24,15 +24,19 @@ _NO_METASTORE = "no metastore to write to: start a session with spark_client.ses
 
 def write(data: DataFrame) -> Writer:
     """Returns a writer for the rows of a DataFrame. Raises SessionError for a DataFrame of Spark Connect."""
+    require(data, DataFrame, "write", "a DataFrame", "write(df).into('db.t').append()")
     reject_remote(data, "write", "INSERT INTO t SELECT …, or df.write.insertInto('t')")
     return Writer(data)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Writer:
     """The rows of a write. `into` selects the table."""
 
     data: DataFrame
+
+    def __repr__(self) -> str:
+        return "<Writer: nothing is written yet; choose the table with into('db.t')>"
 
     def into(
         self,
@@ -61,7 +65,7 @@ class Writer:
         return Target(rows, table, clause, columns, size)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Target:
     """The rows and table of a write. Each method is one write: all of its rows become visible at once, or none.
 
@@ -73,6 +77,10 @@ class Target:
     partition: Mapping[str, str | None]
     columns: Sequence[str] | None
     max_file_size: int | None
+
+    def __repr__(self) -> str:
+        methods = "append(), overwrite_partitions(), overwrite() or create()"
+        return f"<Target {self.table}: nothing is written yet; call {methods}>"
 
     def append(self, *, if_not_exists: bool = False) -> WriteResult:
         """Runs INSERT INTO. With `if_not_exists`, nothing is written if the partition of the clause exists."""

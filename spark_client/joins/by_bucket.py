@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from spark_client.context import reject_remote
+from spark_client.context import reject_remote, require
 from spark_client.errors import InvalidStatementError
 from spark_client.jvm import joins
 from spark_client.jvm.plans import kind, nodes, query_execution
@@ -29,6 +29,7 @@ def by_bucket(df: DataFrame) -> DataFrame:
     bucketing columns are not selected, or their types have equal values with different hashes (timestamps, binaries,
     floating point numbers, arrays, maps, structs).
     """
+    require(df, DataFrame, "by_bucket", "a DataFrame", "by_bucket(spark.table('db.t'))")
     reject_remote(df, "by_bucket", "a JOIN, which shuffles the rows")
     execution = query_execution(df)
     scans = [node for node in nodes(execution.sparkPlan()) if kind(node) not in ("ProjectExec", "FilterExec")]

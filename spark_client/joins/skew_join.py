@@ -10,7 +10,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 
 from metastore.client import MetastoreClient
-from spark_client.context import context_of, reject_remote
+from spark_client.context import context_of, reject_remote, require
 from spark_client.errors import InvalidStatementError
 from spark_client.joins.heavy_keys import HeavyValues, listed_values, recorded_values
 from spark_client.joins.split import SplittableJoin
@@ -50,7 +50,7 @@ def skew_join(
             known.
         AnalysisException: As the plain join.
     """
-    reject_remote(left, "skew_join", "SELECT /*+ SKEW_JOIN(t) */ …")
+    _check_sides(left, right)
     names: Any = (
         on if isinstance(on, str | SparkColumn) else list(on)
     )  # `on` is a list of names or of columns, which the type of a list cannot express
@@ -71,6 +71,12 @@ def skew_join(
     if is_heavy is None:
         return plain
     return frame_of(plain.sparkSession, _rebuilt(above, join.split(keys, is_heavy)))
+
+
+def _check_sides(*sides: DataFrame) -> None:
+    for side in sides:
+        require(side, DataFrame, "skew_join", "two DataFrames", "skew_join(spark.table('db.t'), other, 'key')")
+        reject_remote(side, "skew_join", "SELECT /*+ SKEW_JOIN(t) */ …")
 
 
 def _join_below(frame: DataFrame) -> tuple[list[Any], Any]:
@@ -135,6 +141,15 @@ def apply_skew_join_hint(spark: SparkSession, metastore: MetastoreClient, node: 
             return join.in_order_of(node, join.split(keys, is_heavy))
     _log.warning("the hint SKEW_JOIN(%s) has no effect on a %s join", ", ".join(names), node.joinType().sql())
     return node
+
+
+def warn_of_unknown_tables(tables: Sequence[str], known: Sequence[str]) -> None:
+    """Logs that the hint SKEW_JOIN names no table or alias of its query, as Spark does for other hints."""
+    _log.warning(
+        "the hint SKEW_JOIN(%s) has no effect: the query has no table or alias of this name; it has %s",
+        ", ".join(tables),
+        ", ".join(dict.fromkeys(known)) or "none",
+    )
 
 
 def _aliases(plan: Any) -> Iterator[str]:

@@ -147,6 +147,14 @@ class SkewJoinHint(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class UnknownHintTables(Message):
+    """Reports that the hint SKEW_JOIN names tables that the query does not have. `known`: names that it has."""
+
+    tables: Sequence[str]
+    known: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class ReadStatement(Message):
     """Asks whether a text can be a statement or script of this library. Object: the JVM's session."""
 
@@ -241,6 +249,7 @@ REQUESTS: Mapping[str, type[Message]] = {
     "truncate": Truncate,
     "change": ChangeRows,
     "skew_join": SkewJoinHint,
+    "skew_join_unknown": UnknownHintTables,
     "read": ReadStatement,
     "resolve": ResolveStatement,
     "run": RunStatement,

@@ -31,8 +31,8 @@ class DependentScan:
 
     def __str__(self) -> str:
         """Returns a line for the table, and a line for each base table."""
-        lines = [f"{self.table}: {_listed(self.partitions)}"]
-        return "\n".join([*lines, *(f"  reads {base}: {_listed(names)}" for base, names in self.bases)])
+        lines = [f"{self.table}: {listed(self.partitions)}"]
+        return "\n".join([*lines, *(f"  reads {base}: {listed(names)}" for base, names in self.bases)])
 
 
 def dependent_scans(spark: SparkSession, plan: Any, nodes: Iterable[Any]) -> tuple[DependentScan, ...]:
@@ -129,6 +129,6 @@ def _attributes(output: Any) -> set[int]:
     return {int(element.exprId().id()) for element in elements(output)}
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
     return f"{len(names):,} partitions" + (f" ({', '.join(names[:_MAX_LISTED])}{more})" if names else "")

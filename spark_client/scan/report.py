@@ -10,14 +10,17 @@ from uuid import uuid4
 from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_client.context import is_remote
+from spark_client import notebook
+from spark_client.context import is_remote, require
 from spark_client.errors import SessionError
 from spark_client.jvm.plans import kind, nodes_and_subqueries, query_execution
-from spark_client.scan.lineage import DependentScan, dependent_scans
+from spark_client.scan.lineage import DependentScan, dependent_scans, listed
 
 _INDEX = "spark_client.core.HiveTableIndex"
 _BY_BUCKET = "spark_client.joins.BucketPartitioning"
 _COUNTS = ("partitions", "directories", "files", "bytes", "buckets")
+_SHOWN = ("partitions", "directories", "files")
+_NOTHING = "the query reads no table of the metastore"
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -32,7 +35,7 @@ class ScanStatistics:
     buckets: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TableScan:
     """One scan of a table: what it reads (`kept`), and what a scan of the whole table would read (`total`)."""
 
@@ -43,15 +46,19 @@ class TableScan:
     def __str__(self) -> str:
         """Returns one line."""
         names = ("partitions", "directories", *(("buckets",) if self.total.buckets else ()), "files")
-        parts = [f"{self._of_total(name)} {name}" for name in names]
-        return f"{self.table}: {', '.join(parts)}, {self._of_total('bytes')}"
+        parts = [f"{self.of_total(name)} {name}" for name in names]
+        return f"{self.table}: {', '.join(parts)}, {self.of_total('bytes')}"
 
-    def _of_total(self, name: str) -> str:
+    def __repr__(self) -> str:
+        return f"<TableScan: {self}>"
+
+    def of_total(self, name: str) -> str:
+        """Returns a figure of the scan, and of the whole table: 1 of 12."""
         show = readable_size if name == "bytes" else "{:,}".format
         return " of ".join(show(getattr(extent, name)) for extent in (self.kept, self.total))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ScanReport:
     """The scans of Parquet and ORC tables in a query, in the order of its plan. A table that is read twice has two
     scans.
@@ -64,7 +71,22 @@ class ScanReport:
 
     def __str__(self) -> str:
         """Returns a line for each scan, then a line for each dependent table and each of its base tables."""
-        return "\n".join(map(str, (*self.scans, *self.dependents))) or "the query reads no table of the metastore"
+        return "\n".join(map(str, (*self.scans, *self.dependents))) or _NOTHING
+
+    def __repr__(self) -> str:
+        return f"<ScanReport: {'; '.join(map(str, self.scans)) or _NOTHING}>"
+
+    def _repr_html_(self) -> str:
+        """Returns a table for a notebook."""
+        if not self.scans and not self.dependents:
+            return f"<p>{_NOTHING[0].upper()}{_NOTHING[1:]}.</p>"
+        header = ("table", *_SHOWN, "size")
+        rows = [(scan.table, *map(scan.of_total, (*_SHOWN, "bytes"))) for scan in self.scans]
+        parts = [notebook.table("What the query reads, of what its tables have", header, rows)] if rows else []
+        bases = [(each.table, base, listed(names)) for each in self.dependents for base, names in each.bases]
+        if bases:
+            parts.append(notebook.table("Dependent tables", ("table", "reads", "partitions"), bases))
+        return "".join(parts)
 
 
 # The columns of a TableScan as a row.
@@ -85,6 +107,7 @@ def scan_report(df: DataFrame) -> ScanReport:
 
     Raises the errors of planning the query, and SessionError if that server does not run this library.
     """
+    require(df, DataFrame, "scan_report", "a DataFrame", "scan_report(spark.sql('SELECT …'))")
     if is_remote(df):
         return _ask_server(df)
     return report_of(df.sparkSession, query_execution(df))

@@ -15,7 +15,7 @@ from metastore.client import MetastoreClient
 from metastore.client.structs import Column, ScanPlan, Table, VisibleWrites
 from metastore.domain.buckets import UNPARTITIONED, Buckets, bucketing_mismatch
 from metastore.domain.partition_names import value_path
-from spark_client.context import context_of, reject_remote
+from spark_client.context import context_of, reject_remote, require
 from spark_client.errors import InvalidInsertError, UnreadableTableError
 from spark_client.jvm.columns import file_schema
 from spark_client.jvm.files import Files
@@ -55,6 +55,7 @@ def check_buckets(spark: Any, table: str, *, rows: bool = False) -> tuple[Bucket
 
     Raises InvalidInsertError for a table without buckets, or one whose hash this library cannot compute.
     """
+    require(spark, SparkSession, "check_buckets", "a session first", "check_buckets(spark, 'db.t')")
     reject_remote(spark, "check_buckets", "SHOW BUCKET PROBLEMS IN table")
     metastore = context_of(spark, "no metastore: start a session with spark_client.session(…)").metastore
     return problems_of(spark, metastore, table, rows=rows)

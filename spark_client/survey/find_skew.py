@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField
 
 from metastore.domain.skew_limit import DEFAULT_SHARE, MAX_VALUES
-from spark_client.context import reject_remote
+from spark_client.context import reject_remote, require
 from spark_client.errors import InvalidStatementError
 from spark_client.jvm.catalog import relation_metadata
 from spark_client.survey.suggestion import HeavyValue, SkewSuggestion
@@ -104,6 +104,13 @@ class _Source:
 def _source(data: DataFrame | str, spark: SparkSession | None) -> _Source:
     reject_remote(spark or data, "find_skew", "SHOW SKEW IN table (column), or SHOW SKEW IN table for every column")
     if not isinstance(data, str):
+        require(
+            data,
+            DataFrame,
+            "find_skew",
+            "a DataFrame or the name of a table",
+            "find_skew('db.t', 'column', spark=spark)",
+        )
         return _Source(data)
     if spark is None:
         raise InvalidStatementError(

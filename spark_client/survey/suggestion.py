@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 
+from spark_client import notebook
 from spark_client.jvm.sql_text import quote, stored_literal
+from spark_client.notebook import counted
 
 _SHOWN = 20
 
@@ -25,7 +28,7 @@ class HeavyValue:
         return 1 - self.share
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SkewSuggestion:
     """The heavy values of `columns`, heaviest first. Counts are never too low, and at most `error` rows too high.
 
@@ -59,6 +62,21 @@ class SkewSuggestion:
         tuples = [", ".join(map(stored_literal, value.values)) for value in self.values]
         values = ", ".join(f"({text})" if len(self.columns) > 1 else text for text in tuples)
         return f"SKEWED BY ({columns}) ON ({values}) STORED AS DIRECTORIES"
+
+    def __repr__(self) -> str:
+        found = counted(len(self.values), "heavy value") if self.values else "no heavy value"
+        return f"<SkewSuggestion: {', '.join(self.columns)} has {found} in {counted(self.rows, 'row')}>"
+
+    def _repr_html_(self) -> str:
+        """Returns a table for a notebook, and the clause below it."""
+        rows: list[tuple[object, ...]] = [
+            (", ".join(value.values), value.rows, f"{value.share:.2%}", f"{value.pruned:.2%}")
+            for value in self.values[:_SHOWN]
+        ]
+        rows.append(("other values", "", f"{self.rest:.2%}", f"{1 - self.rest:.2%}"))
+        name = ", ".join(self.columns)
+        shown = notebook.table(repr(self)[1:-1], (name, "rows", "share", "a query skips"), rows)
+        return shown + (f"<pre>{escape(self.clause)}</pre>" if self.values else "")
 
     def __str__(self) -> str:
         """Returns a line for each of the heaviest values, and one for all other values."""

@@ -40,7 +40,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
     ],
     "migrations": [("versions", "servers"), ("runner",), ("env",)],
     "spark_client": [
-        ("errors",),
+        ("errors", "notebook"),
         ("context",),
         ("jvm",),
         ("table",),

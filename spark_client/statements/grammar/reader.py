@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.tokens import Token, tokens
+
+
+@contextmanager
+def usage(form: str) -> Iterator[None]:
+    """Adds the form of a statement to the errors of its parser."""
+    try:
+        yield
+    except InvalidStatementError as error:
+        raise InvalidStatementError(f"{error}. Write: {form}") from None
 
 
 class Reader:
@@ -72,6 +84,13 @@ class Reader:
             if not self.take("."):
                 return self._text[first.start : self.end] if first else None
         return None
+
+    def table_name(self) -> str:
+        """Reads the name of an object and returns it as written. Raises InvalidStatementError if none is next."""
+        name = self.multipart_name()
+        if name is None:
+            raise self._expected("a name")
+        return name
 
     def literal(self) -> str:
         """Reads a literal, as written: a signed number, a string, DATE '…', TIMESTAMP '…', TRUE, FALSE or NULL."""

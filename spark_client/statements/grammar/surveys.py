@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from spark_client.errors import InvalidStatementError
-from spark_client.statements.grammar.reader import Reader
+from spark_client.statements.grammar.reader import Reader, usage
 from spark_client.statements.grammar.skew_clause import columns
 
 _CANDIDATE = re.compile(r"\bshow\s+(?:skew|scans|bucket)\b", re.IGNORECASE)
@@ -43,25 +42,23 @@ def parse(text: str) -> Statement | None:
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
-    statement: Statement
-    if reader.take("SHOW", "SCANS", "OF"):
-        query = reader.peek()
-        if query is None:
-            raise InvalidStatementError("SHOW SCANS OF needs a query")
-        return ShowScans(text[query.start :].rstrip("; \n"))
-    if reader.take("SHOW", "SKEW", "IN"):
-        following = (table := _table(reader)) and reader.peek()
-        statement = ShowSkew(table, columns(reader) if following else ())
-    elif reader.take("SHOW", "BUCKET", "PROBLEMS", "IN"):
-        statement = ShowBucketProblems(_table(reader), reader.take("WITH", "ROWS"))
-    else:
-        return None
+    if reader.take("SHOW", "SCANS"):
+        with usage("SHOW SCANS OF SELECT …"):
+            reader.expect("OF")
+            return ShowScans(text[reader.next().start :].rstrip("; \n"))
+    if reader.take("SHOW", "SKEW"):
+        with usage("SHOW SKEW IN table [(columns)]"):
+            reader.expect("IN")
+            table = reader.table_name()
+            return _at_end(reader, ShowSkew(table, columns(reader) if reader.peek() else ()))
+    if reader.take("SHOW", "BUCKET"):
+        with usage("SHOW BUCKET PROBLEMS IN table [WITH ROWS]"):
+            reader.expect("PROBLEMS")
+            reader.expect("IN")
+            return _at_end(reader, ShowBucketProblems(reader.table_name(), reader.take("WITH", "ROWS")))
+    return None
+
+
+def _at_end(reader: Reader, statement: Statement) -> Statement:
     reader.expect_end()
     return statement
-
-
-def _table(reader: Reader) -> str:
-    name = reader.multipart_name()
-    if name is None:
-        raise InvalidStatementError("expected the name of a table after IN")
-    return name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from spark_client.statements.grammar.reader import Reader
+from spark_client.statements.grammar.reader import Reader, usage
 
 _CANDIDATE = re.compile(r"\bundrop\b", re.IGNORECASE)
 
@@ -27,10 +27,15 @@ def parse(text: str) -> Undrop | None:
     reader = Reader(text)
     if not reader.take("UNDROP"):
         return None
+    with usage("UNDROP TABLE name [PARTITION (column = value)] [AS new_name], or UNDROP DATABASE name"):
+        return _undrop(reader)
+
+
+def _undrop(reader: Reader) -> Undrop:
     is_database = reader.take("DATABASE") or reader.take("SCHEMA")
     if not is_database:
         reader.expect("TABLE")
-    name = reader.multipart_name() or reader.identifier()
+    name = reader.table_name()
     partition = reader.brackets() if not is_database and reader.take("PARTITION") else None
     new_name = reader.identifier() if not is_database and reader.take("AS") else None
     reader.expect_end()

@@ -24,7 +24,23 @@ def test_surveys(text: str, statement: Statement | None) -> None:
     assert parse(text) == statement
 
 
-@pytest.mark.parametrize("text", ["SHOW SCANS OF", "SHOW SKEW IN", "SHOW SKEW IN t (x) y", "SHOW BUCKET PROBLEMS IN 1"])
-def test_broken_ones_are_rejected(text: str) -> None:
-    with pytest.raises(InvalidStatementError):
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("SHOW SCANS OF", "SHOW SCANS OF SELECT …"),
+        ("SHOW SCANS SELECT 1", "SHOW SCANS OF SELECT …"),
+        ("SHOW SKEW IN", "SHOW SKEW IN table [(columns)]"),
+        ("SHOW SKEW t", "SHOW SKEW IN table [(columns)]"),
+        ("SHOW SKEW IN t (x) y", "SHOW SKEW IN table [(columns)]"),
+        ("SHOW BUCKET PROBLEMS IN 1", "SHOW BUCKET PROBLEMS IN table [WITH ROWS]"),
+        ("SHOW BUCKETS IN t", None),
+        ("SHOW BUCKET PROBLEMS t", "SHOW BUCKET PROBLEMS IN table [WITH ROWS]"),
+    ],
+)
+def test_errors_have_the_form_of_the_statement(text: str, form: str | None) -> None:
+    if form is None:
+        assert parse(text) is None
+        return
+    with pytest.raises(InvalidStatementError) as error:
         parse(text)
+    assert str(error.value).endswith(f". Write: {form}")
