@@ -85,6 +85,11 @@ def altered_partition(change: Callable[[Any], object]) -> Callable[[Any], None]:
     return alter
 
 
+def committed(location: str, previous: str) -> dict[str, str]:
+    """Returns the parameters that a commit to an Iceberg table changes."""
+    return {"metadata_location": location, "previous_metadata_location": previous}
+
+
 # Changes by a client on the second server.
 ALTERATIONS: list[tuple[str, str, Callable[[Any], None]]] = [
     ("table", "parameters.x", altered("plain", lambda table: table.parameters.update(x="other"))),
@@ -94,7 +99,7 @@ ALTERATIONS: list[tuple[str, str, Callable[[Any], None]]] = [
     (
         "table",
         "parameters.metadata_location",
-        altered("ice", lambda table: table.parameters.update(metadata_location="8")),
+        altered("ice", lambda table: table.parameters.update(committed("8", table.parameters["metadata_location"]))),
     ),
     ("table", "cols", altered("spark", lambda table: table.sd.cols.append(FieldSchema("new", "int")))),
     ("table", "serdeParameters.x", altered("spark", lambda table: table.sd.serdeInfo.parameters.update(x="\t"))),
