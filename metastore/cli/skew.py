@@ -10,13 +10,16 @@ import click
 
 from metastore.cli.client import connected
 from metastore.cli.names import split_table
-from metastore.cli.printing import is_json, print_table, print_text
+from metastore.cli.printing import Cell, is_json, print_table, print_text
 from metastore.cli.spark import run_client
 from metastore.client.convert import scan_request
 from metastore.domain.expression import FALSE
 from metastore.domain.skew_survey import SURVEY, HeavyColumns, Survey, encoded
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext
 
+_TOO_SMALL: Final = (
+    "Each value has less than 1 MiB in an average partition, so that directories would only make small files."
+)
 _COMMAND: Final = "metastore skew suggest"
 
 
@@ -46,11 +49,14 @@ def suggest(
         return
     print_table(
         f"Heavy values of {name}",
-        (*best["columns"], "rows", "share", "skipped by a query for it"),
+        (*best["columns"], "rows", "share", "skipped by a query for it", "saved bytes"),
         [_value(value) for value in best["values"]],
         name="values",
     )
-    print_text(f"ALTER TABLE {name} {best['clause']};", name="statement")
+    if best["clause"]:
+        print_text(f"ALTER TABLE {name} {best['clause']};", name="statement")
+    else:
+        click.echo(f"{name}: no directory is suggested. {_TOO_SMALL}", err=True)
 
 
 def record_survey(uri: str, name: str, share: float, suggestions: Sequence[dict[str, Any]]) -> None:
@@ -88,5 +94,6 @@ def _column(suggestion: dict[str, Any]) -> Sequence[str]:
     )
 
 
-def _value(value: dict[str, Any]) -> Sequence[str]:
-    return (*value["values"], f"{value['rows']}", f"{value['share']:.2%}", f"{value['pruned']:.2%}")
+def _value(value: dict[str, Any]) -> Sequence[Cell]:
+    saved = value.get("saved_bytes")
+    return (*value["values"], value["rows"], f"{value['share']:.2%}", f"{value['pruned']:.2%}", saved)

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from spark_client.commands.json_answer import answer, parser_of
 from spark_client.session import Session
 from spark_client.survey.find_skew import find_skew, survey_skew
+from spark_client.survey.size import TableSize, table_size
 from spark_client.survey.suggestion import SkewSuggestion
 
 
@@ -23,7 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _suggestions(spark: Session, options: argparse.Namespace) -> Mapping[str, object]:
-    return {"suggestions": [_as_json(suggestion) for suggestion in _find(spark, options)]}
+    size = table_size(spark, options.table)
+    return {"suggestions": [_as_json(suggestion, size) for suggestion in _find(spark, options)]}
 
 
 def _find(spark: Session, options: argparse.Namespace) -> Iterable[SkewSuggestion]:
@@ -34,9 +36,13 @@ def _find(spark: Session, options: argparse.Namespace) -> Iterable[SkewSuggestio
     return [find_skew(options.table, columns, share=share, limit=limit, spark=spark)]
 
 
-def _as_json(suggestion: SkewSuggestion) -> dict[str, object]:
-    values = [{**asdict(value), "pruned": value.pruned} for value in suggestion.values]
-    computed = {"rest": suggestion.rest, "pruned": suggestion.pruned, "clause": suggestion.clause}
+def _as_json(suggestion: SkewSuggestion, size: TableSize | None) -> dict[str, object]:
+    values = [
+        {**asdict(value), "pruned": value.pruned, "saved_bytes": size and size.saved(value)}
+        for value in suggestion.values
+    ]
+    clause = (size.suggested(suggestion) if size else suggestion).clause
+    computed = {"rest": suggestion.rest, "pruned": suggestion.pruned, "clause": clause}
     return {**asdict(suggestion), "values": values, **computed}
 
 

@@ -11,6 +11,7 @@ from metastore.client.structs import PublishMode
 from spark_client.errors import InvalidArgumentError
 from spark_client.scan.lineage import DependentScan
 from spark_client.scan.report import ScanStatistics, TableScan
+from spark_client.survey.size import TableSize
 
 SCAN = TableScan("shop.<b>", ScanStatistics(1, 2, 3, 4096), ScanStatistics(10, 20, 3000, 2**30))
 REPORT = spark_client.ScanReport((SCAN,), (DependentScan("shop.dep", ("ds=1",), (("shop.base", ("ds=1", "ds=2")),)),))
@@ -55,6 +56,19 @@ def test_a_notebook_shows_tables() -> None:
     skew = SUGGESTION._repr_html_()
     assert "&lt;O&gt;" in skew
     assert "<pre>SKEWED BY" in skew
+
+
+@pytest.mark.parametrize(
+    ("size", "partitions", "kept"), [(2**30, 10, [0.9, 0.05]), (2**30, 100, [0.9]), (12 * 85 * 1024, 12, [])]
+)
+def test_a_directory_is_suggested_from_a_mebibyte(size: int, partitions: int, kept: list[float]) -> None:
+    values = tuple(spark_client.HeavyValue((str(share),), 1, share) for share in (0.9, 0.05))
+    suggestion = spark_client.SkewSuggestion("t", ("dest",), values, 1000, 3)
+    measured = TableSize(size, partitions)
+    suggested = measured.suggested(suggestion)
+    assert [value.share for value in suggested.values] == kept
+    assert bool(suggested.clause) == bool(kept)
+    assert measured.saved(values[0]) == round(size * 0.1)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tests.wire.builders import table, unique
 FOUND = {
     "columns": ["x"],
     "values": [
-        {"values": ["ab"], "rows": 60, "share": 0.6, "pruned": 0.4},
+        {"values": ["ab"], "rows": 60, "share": 0.6, "pruned": 0.4, "saved_bytes": 4000},
         {"values": ["c"], "rows": 20, "share": 0.2, "pruned": 0.8},
     ],
     "rows": 100,
@@ -55,8 +55,8 @@ def test_values_and_the_statement_that_declares_them(tmp_path: Path) -> None:
     done = suggest(tmp_path, json.dumps({"suggestions": [FOUND]}), "db.t", "--columns", "x")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
-        "ab\t60\t60.00%\t40.00%",
-        "c\t20\t20.00%\t80.00%",
+        "ab\t60\t60.00%\t40.00%\t4000",
+        "c\t20\t20.00%\t80.00%\t",
         "ALTER TABLE db.t SKEWED BY (`x`) ON ('ab', 'c') STORED AS DIRECTORIES;",
     ]
 
@@ -66,8 +66,15 @@ def test_without_columns_all_are_compared_first(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[:3] == [
         "x\t2\tab\t20.00%\t56.00%",
         "y\t0\t\t100.00%\t0.00%",
-        "ab\t60\t60.00%\t40.00%",
+        "ab\t60\t60.00%\t40.00%\t4000",
     ]
+
+
+def test_values_too_small_for_a_directory_get_no_statement(tmp_path: Path) -> None:
+    done = suggest(tmp_path, json.dumps({"suggestions": [{**FOUND, "clause": ""}]}), "db.t", "--columns", "x")
+    assert done.returncode == 0
+    assert "ALTER TABLE" not in done.stdout
+    assert done.stderr.startswith("db.t: no directory is suggested. Each value has less than 1 MiB")
 
 
 def test_no_heavy_value_is_no_error(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ from spark_client.statements.grammar.surveys import ShowBucketProblems, ShowScan
 from spark_client.statements.run.clauses import resolve_table
 from spark_client.survey.check_buckets import problems_of
 from spark_client.survey.find_skew import find_skew, survey_skew
+from spark_client.survey.size import table_size
 
 _COLUMNS = {
-    ShowSkew: "columns string, value string, rows bigint, share double, clause string",
+    ShowSkew: "columns string, value string, rows bigint, share double, saved_bytes bigint, clause string",
     ShowScans: SCAN_COLUMNS,
     ShowBucketProblems: "partition string, problem string",
 }
@@ -41,8 +42,16 @@ def _rows(context: Context, statement: Statement) -> Iterable[tuple[object, ...]
         suggestions = [find_skew(statement.table, statement.columns, spark=context.spark)]
     else:
         suggestions = [*survey_skew(statement.table, spark=context.spark)]
+    size = table_size(context.spark, statement.table)
     return [
-        (", ".join(suggestion.columns), ", ".join(value.values), value.rows, value.share, suggestion.clause)
+        (
+            ", ".join(suggestion.columns),
+            ", ".join(value.values),
+            value.rows,
+            value.share,
+            size and size.saved(value),
+            (size.suggested(suggestion) if size else suggestion).clause or None,
+        )
         for suggestion in suggestions
         for value in suggestion.values
     ]
