@@ -152,10 +152,15 @@ def _scan_buckets(buckets: ours.ScanBuckets) -> structs.ScanBuckets:
 
 
 def _scan_partition(partition: ours.ScanPartition) -> structs.ScanPartition:
+    location = partition.location
     return structs.ScanPartition(
         values=tuple(partition.values),
-        location=partition.location,
-        directories=tuple(structs.ScanDirectory(directory.location) for directory in partition.directories),
+        location=location,
+        # Most directories are the partition's location. One text for both saves memory in large plans.
+        directories=tuple(
+            structs.ScanDirectory(location if directory.location == location else directory.location)
+            for directory in partition.directories
+        ),
         version=partition.version,
         storage=partition.storageIndex,
         unplaced=bool(partition.unplaced),

@@ -125,7 +125,7 @@ def mapping_of(
             continue
         if len(among) > 1 and column.name not in among:
             raise UnreadableTableError(
-                f"{table}: a file has the columns {' and '.join(among)}, which Hive cannot distinguish"
+                f"{table}: a file has the columns {' and '.join(among)}, which Hive does not distinguish"
             )
         found[column.key] = column.name if column.name in among else among[0]
     return FileMapping(table, tuple(wanted), physical, found, is_text)

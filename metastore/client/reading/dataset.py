@@ -50,7 +50,7 @@ class HiveDataset(ds.FileSystemDataset):  # type: ignore[misc]
         self._systems = FileSystems(filesystem)
         self._fragments = FragmentList(snapshot, self._systems)
         schema = self._columns.schema()
-        super().__init__(self._fragments.all(), schema, self._fragments.format, self._fragments.filesystem)
+        super().__init__(self._fragments.kept(), schema, self._fragments.format, self._fragments.filesystem)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return HiveDataset, (self._snapshot, self._columns, self._extra, self._filesystem)

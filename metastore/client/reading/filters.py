@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 
 from metastore.client.errors import InvalidFilterError
 from metastore.client.reading.schema import Column, Columns
-from metastore.client.reading.types import arrow_type
 from metastore.client.reading.values import moment, python_value
 from metastore.domain.expression import (
     And,
@@ -202,7 +201,7 @@ def _text(column: Column, field: pc.Expression) -> pc.Expression:
 
 def _require_order(column: Column) -> None:
     """Raises InvalidFilterError for a column that cannot be compared with a text."""
-    if kind_of(column.type) is KeyKind.OTHER and not pa.types.is_timestamp(arrow_type(column.type)):
+    if kind_of(column.type) is KeyKind.OTHER and not pa.types.is_timestamp(column.arrow):
         raise InvalidFilterError(
             f"where cannot compare column {column.name} of type {column.type}: pass a pyarrow.compute.Expression"
         )

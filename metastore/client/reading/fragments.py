@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
+from itertools import islice
 from operator import and_
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +19,11 @@ from metastore.client.reading.listing import DataFile
 from metastore.client.reading.schema import Column
 from metastore.client.reading.snapshot import Snapshot, Source
 from metastore.client.reading.values import scalar
+
+_KEPT: Final = 20_000  # fragments in memory, of about 2 KB; of more files, they are made again for each read
+
+_FIRST_WINDOW: Final = 16
+_WINDOW: Final = 512  # files
 
 
 class FileFragment(NamedTuple):
@@ -40,7 +46,8 @@ class FragmentList:
             for number, source in enumerate(snapshot.sources)
             for storage in {file.storage for file in source.files}
         }
-        self._all = [fragment for number in range(len(snapshot.sources)) for fragment in self._of(number)]
+        self.count = sum(len(source.files) for source in snapshot.sources)
+        self._kept = list(self._made()) if self.count <= _KEPT else None
 
     @property
     def format(self) -> ds.FileFormat:
@@ -50,38 +57,47 @@ class FragmentList:
     @property
     def filesystem(self) -> fs.FileSystem:
         """The file system of the first file."""
-        return self._all[0].fragment.filesystem if self._all else fs.LocalFileSystem()
+        return next((each.fragment.filesystem for each in self._all()), fs.LocalFileSystem())
 
-    def all(self) -> list[ds.FileFragment]:
-        """Returns the fragments."""
-        return [each.fragment for each in self._all]
+    def kept(self) -> list[ds.FileFragment]:
+        """Returns the fragments, or none if there are too many to keep."""
+        return [each.fragment for each in self._kept or ()]
 
-    def matching(self, filters: Sequence[pc.Expression], schema: pa.Schema) -> list[FileFragment]:
-        """Returns the files of partitions for which the filters can be true.
+    def matching(self, filter_: pc.Expression | None, schema: pa.Schema) -> Iterator[tuple[int, list[FileFragment]]]:
+        """Yields windows of files: their number, and those whose partition's values do not contradict a filter.
 
-        `schema` has the columns of the filters.
+        `schema` has the columns of the filter. The first windows are small, for readers of a few rows.
         """
-        if not filters or not any(source.keys for source in self._snapshot.sources):
-            return self._all
-        whole = ds.FileSystemDataset(self.all(), schema, self.format, self.filesystem)
-        kept = iter(whole.get_fragments(reduce(and_, filters)))
+        everything, size = self._all(), _FIRST_WINDOW
+        while window := list(islice(everything, size)):
+            yield len(window), window if filter_ is None else self._pruned(window, filter_, schema)
+            size = min(4 * size, _WINDOW)
+
+    def _pruned(self, window: list[FileFragment], filter_: pc.Expression, schema: pa.Schema) -> list[FileFragment]:
+        first = window[0].fragment
+        whole = ds.FileSystemDataset([each.fragment for each in window], schema, first.format, first.filesystem)
+        kept = iter(whole.get_fragments(filter_))
         found, following = [], next(kept, None)
-        for each in self._all:  # `kept` has the same order, but other objects
+        for each in window:  # `kept` has the same order, but other objects
             if following is not None and _is_same(each.fragment, following):
                 found.append(each)
                 following = next(kept, None)
         return found
 
-    def _of(self, number: int) -> Iterator[FileFragment]:
-        source = self._snapshot.sources[number]
-        columns = [self._snapshot.columns.by_key.get(key.lower()) for key in source.keys]
-        known: dict[int, pc.Expression] = {}
-        for file in source.files:
-            if file.partition not in known:
-                known[file.partition] = _guarantee(columns, source.plan.partitions[file.partition].values)
-            form = self._formats[number, file.storage]
-            files, path = self._systems.of(file.location)
-            yield FileFragment(file, form.arrow.make_fragment(path, files, known[file.partition]), form, source)
+    def _all(self) -> Iterator[FileFragment]:
+        return self._made() if self._kept is None else iter(self._kept)
+
+    def _made(self) -> Iterator[FileFragment]:
+        for number, source in enumerate(self._snapshot.sources):
+            columns = [self._snapshot.columns.by_key.get(key.lower()) for key in source.keys]
+            partition, guarantee = -1, None
+            for file in source.files:  # those of one partition follow each other
+                if file.partition != partition:
+                    partition = file.partition
+                    guarantee = _guarantee(columns, source.plan.partitions[partition].values)
+                form = self._formats[number, file.storage]
+                files, path = self._systems.of(file.location)
+                yield FileFragment(file, form.arrow.make_fragment(path, files, guarantee), form, source)
 
 
 def _guarantee(columns: Sequence[Column | None], values: Sequence[str]) -> pc.Expression:

@@ -7,7 +7,7 @@ which is which, the footers of a window of files are read first, while the windo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import and_
@@ -27,7 +27,7 @@ from metastore.client.reading.schema import Column
 from metastore.client.reading.snapshot import Snapshot
 from metastore.domain.query_ids import holds_token
 
-_WINDOW: Final = 256  # files
+_MANY: Final = 256  # files; the footers of more are not kept
 _AT_ONCE: Final = 16  # footers
 _INNER_OPTIONS: Final = (
     *("batch_size", "batch_readahead", "fragment_readahead", "fragment_scan_options"),
@@ -52,32 +52,44 @@ class Scan:
         have no value of the table's types.
         """
         inner = {name: value for name, value in options.items() if name in _INNER_OPTIONS}
+        if self.fragments.count > _MANY:
+            inner["cache_metadata"] = False
         filter_ = reduce(and_, filters) if filters else None
-        chosen = self.fragments.matching(filters, self._schema)
-        windows = [chosen[start : start + _WINDOW] for start in range(0, len(chosen), _WINDOW)]
+        windows = self.fragments.matching(filter_, self._schema)
+        threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="footers")
         done = 0
-        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="footers") as threads:
-            ahead = [threads.submit(self._mapping, each) for each in (windows[0] if windows else ())]
-            for number, window in enumerate(windows):
-                try:
-                    mappings = [future.result() for future in ahead]
-                    following = windows[number + 1] if number + 1 < len(windows) else ()
-                    ahead = [threads.submit(self._mapping, each) for each in following]
-                    for mapping, files in _grouped(window, mappings):
-                        yield from self._read(mapping, files, filter_, inner)
-                except (OSError, pa.ArrowInvalid) as error:
-                    self._check_unchanged(window, error)
-                    raise
+        try:
+            ahead = self._submitted(threads, windows)
+            while ahead is not None:
+                count, window, futures = ahead
+                mappings = [future.result() for future in futures]
+                ahead = self._submitted(threads, windows)
+                for mapping, files in _grouped(window, mappings):
+                    yield from self._read(mapping, files, filter_, inner)
                 self._check_unchanged([each for each in window if not _is_immutable(each)], None)
-                done += len(window)
+                done += count
                 if self.progress:
-                    self.progress(done, len(chosen))
+                    self.progress(done, self.fragments.count)
+        except (OSError, pa.ArrowInvalid) as error:
+            self._check_unchanged(window, error)
+            raise
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)  # a reader of a few rows does not wait for more
+
+    def _submitted(
+        self, threads: ThreadPoolExecutor, windows: Iterator[tuple[int, list[FileFragment]]]
+    ) -> tuple[int, list[FileFragment], list[Future[FileMapping]]] | None:
+        """Begins to read the footers of the next window of files. Returns None after the last one."""
+        found = next(windows, None)
+        return found and (*found, [threads.submit(self._mapping, each) for each in found[1]])
 
     @cached_property
     def _schema(self) -> pa.Schema:
         return pa.schema([pa.field(column.name, column.arrow) for column in self.wanted])
 
     def _mapping(self, each: FileFragment) -> FileMapping:
+        if isinstance(each.fragment, ds.ParquetFileFragment):
+            each.fragment.ensure_complete_metadata()  # the read that follows needs the whole footer
         physical = each.fragment.physical_schema.remove_metadata()
         stored = [column.name for column in each.source.plan.storages[each.file.storage].columns]
         name = self.snapshot.columns.table

@@ -24,6 +24,7 @@ from metastore.domain.expression import Expression
 _PATIENCE: Final = 60.0  # seconds to wait for an overwrite in place, which renames directories
 _PAUSES: Final = (0.05, 0.2, 0.5)  # seconds between attempts; the last one repeats
 _DEPENDENT: Final = "dependent.table"  # the parameter of dependent tables
+_HIDDEN: Final = "("  # begins the names of tables that the server does not tell
 Progress = Callable[[int, int], None]
 """Receives the number of finished steps and their total."""
 
@@ -82,8 +83,9 @@ class Snapshots:
             try:
                 found = self._client.get_table(*base.split(".", 1))
             except NoSuchTableError:
+                named = "a table" if base.startswith(_HIDDEN) else base
                 raise UnreadableTableError(
-                    f"{table.full_name} depends on {base}, which does not exist, or which you may not see"
+                    f"{table.full_name} depends on {named}, which does not exist, or which you may not see"
                 ) from None
             width = len(table.partition_columns)
             for source in self._sources(found, predicate):

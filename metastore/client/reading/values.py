@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
+from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from metastore.client.reading.types import arrow_type, char_width
 from metastore.domain.keys import KeyKind, kind_of, sort_key
 from metastore.domain.partition_names import DEFAULT_PARTITION
 
+_kind: Final = lru_cache(maxsize=4096)(kind_of)
 _DIGITS: Final = 38  # of Hive's longest decimal
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SQL_CAST: Final = re.compile(r"CAST\((?P<value>.*) AS [^()]*(?:\([0-9, ]*\))?\)", re.DOTALL | re.IGNORECASE)
@@ -43,14 +45,14 @@ def python_value(type_string: str, text: str) -> Any:
 
     None if it is no value of the type, or cannot be in Arrow.
     """
-    kind = kind_of(type_string)
+    kind = _kind(type_string)
+    if kind is KeyKind.STRING:
+        return text
     if kind is KeyKind.OTHER:
         return _other(type_string, text)
     if sort_key(kind, text) is None:
         return None
     match kind:
-        case KeyKind.STRING:
-            return text
         case KeyKind.CHAR:
             return text.rstrip(" ").ljust(char_width(type_string))
         case KeyKind.INTEGER:

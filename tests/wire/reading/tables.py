@@ -76,6 +76,12 @@ class Written:
         known = self.client.get_table(self.database, self.name)
         self.client.publish([Publication(known, query_id, [entry])])
 
+    def publish_all(self, query_id: str, locations: Mapping[tuple[str, ...], str]) -> None:
+        """Overwrites several partitions in one transaction."""
+        entries = [PublishPartition(values, PublishMode.OVERWRITE, each) for values, each in locations.items()]
+        known = self.client.get_table(self.database, self.name)
+        self.client.publish([Publication(known, query_id, entries)])
+
     def _path(self, values: Sequence[str]) -> str:
         keys = [key.name for key in self.client.get_table(self.database, self.name).partition_columns]
         return value_path(keys, values) if values else "whole"

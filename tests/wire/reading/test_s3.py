@@ -1,0 +1,66 @@
+"""Reading a table on an S3 server of the test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import boto3
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from moto.server import ThreadedMotoServer
+from pyarrow import fs
+
+from metastore.client import connect, dataset, files
+from metastore.client.errors import StaleSnapshotError
+from metastore.client.structs import PublishMode
+from tests.fixtures.server import Server
+from tests.wire.reading.tables import make_table
+
+ROOT = "s3a://bucket/warehouse/t"
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[fs.FileSystem]:
+    """Configures this process, and the servers that are started meanwhile."""
+    server = ThreadedMotoServer(port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {
+            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }.items():
+            patch.setenv(name, value)
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="bucket")
+        client.close()
+        yield fs.S3FileSystem(endpoint_override=f"{host}:{port}", scheme="http", region="us-east-1")
+    server.stop()
+
+
+def test_objects_are_read_with_the_credentials_of_the_environment(
+    store: fs.FileSystem, database_url: str, start_metastore: Callable[..., Server]
+) -> None:
+    server = start_metastore(database_url)
+    with connect(server.uri) as client:
+        table = make_table(client, {"id": "bigint"}, {"ds": "string"}, sd={"location": ROOT})
+        for day, number in (("a=b", 1), ("2", 2)):
+            query_id = table.begin()
+            path = f"_versions/{query_id}/ds={day.replace('=', '%3D')}"
+            rows = pa.table({"id": pa.array([number], pa.int64())})
+            pq.write_table(rows, f"bucket/warehouse/t/{path}/{query_id}-0.parquet", filesystem=store)
+            table.publish(query_id, [day], PublishMode.CREATE, f"{ROOT}/{path}")
+        found = dataset(client, table.full_name)
+        assert sorted(found.to_table().to_pylist(), key=str) == [{"id": 1, "ds": "a=b"}, {"id": 2, "ds": "2"}]
+        assert dataset(client, table.full_name, "ds = 'a=b'").to_table()["id"].to_pylist() == [1]
+        with_fsspec = dataset(client, table.full_name, filesystem=fsspec.filesystem("s3"))
+        assert with_fsspec.count_rows() == 2
+        (listed,) = files(client, table.full_name, "ds = '2'")
+        assert listed.path.startswith("s3://bucket/warehouse/t/_versions/")
+        store.delete_file(listed.path.removeprefix("s3://"))
+        with pytest.raises(StaleSnapshotError):
+            found.to_table()
