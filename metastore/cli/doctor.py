@@ -116,7 +116,7 @@ def _ports(settings: Settings) -> Iterator[Finding]:
 
 def _runs_here(settings: Settings) -> bool:
     """Returns whether a server with the port of these settings is registered on this host."""
-    return f"{gethostname()}:{settings.port}" in (server.address for server in running_servers(settings))
+    return f"{gethostname()}:{settings.port}" in running_servers(settings)
 
 
 def _http_runs_here(settings: Settings) -> bool:

@@ -51,13 +51,13 @@ def check_database(settings: Settings) -> Iterator[Finding]:
         yield from _client_programs(settings, url)
 
 
-def running_servers(settings: Settings) -> list[runner.RunningServer]:
-    """Returns the servers on the database; none if it cannot be used, which `check_database` reports."""
+def running_servers(settings: Settings) -> set[str]:
+    """Returns the addresses of the servers on the database; none if it cannot be used: `check_database` reports why."""
     if settings.embedded and not is_made(settings.data_dir):
-        return []
+        return set()
     with suppress(MetastoreError), database(settings) as url:
-        return runner.servers(url)
-    return []
+        return {server.address for server in runner.servers(url)}
+    return set()
 
 
 def _other_warehouses(settings: Settings, url: str) -> Iterator[Finding]:

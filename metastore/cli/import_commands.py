@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from metastore.cli.options import DATABASE, Group, formats, settings_options, uri_option
+from metastore.domain.import_names import check_name
 from metastore.settings import Settings
 
 _source = click.argument("source")
@@ -71,6 +72,7 @@ def plan(source: str, databases: str | None, report: Path | None, encoding: str 
     "--follow", is_flag=True, help="After the copy, apply the changes of SOURCE until the command is stopped."
 )
 @_encoding
+@click.option("--name", help="Name of the import, which clients see. Default: the host of SOURCE, and its database.")
 @click.option("--skip-broken", is_flag=True, help="Leave out the rows that `plan` shows as broken, and report them.")
 @settings_options(*DATABASE)
 @formats()
@@ -81,20 +83,24 @@ def run(
     report: Path | None,
     follow: bool,
     skip_broken: bool,
+    name: str | None,
     encoding: str | None,
     **options: Any,
 ) -> None:
     """Copy databases from SOURCE unchanged. A run that was interrupted continues.
 
-    If the databases are copied already, only the changes of SOURCE since then are applied.
+    If the databases are copied already, only the changes of SOURCE since then are applied. If SOURCE has moved to
+    another address, name its import with --name.
 
     Creates no directory, opens no file system and records no event. The files belong to the source until the databases
     are switched.
     """
     from metastore.cli.importing import run_import
 
+    if name is not None:
+        check_name(name)
     settings = Settings.load(options)
-    run_import(settings, source, databases, rewrites, report, skips_broken=skip_broken, encoding=encoding)
+    run_import(settings, source, databases, rewrites, report, skips_broken=skip_broken, encoding=encoding, name=name)
     if follow:
         from metastore.cli.following import run_follow
 
@@ -225,7 +231,7 @@ def back(
 )
 @settings_options(*DATABASE)
 def forget(source: str, take_files: bool, drop: bool, **options: Any) -> None:
-    """Forget the import from SOURCE.
+    """Forget the import from SOURCE, an address or the name of an import.
 
     The import can then be repeated from the beginning. If databases of the import are not switched, one of the
     options is required.

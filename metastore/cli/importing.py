@@ -6,7 +6,7 @@ import gc
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,8 +17,8 @@ import click
 from metastore.app.database import database
 from metastore.cli.import_report import as_dicts, reporting
 from metastore.cli.printing import print_table, printable
-from metastore.errors import ConfigurationError, ConflictError, InvalidOperationError, UnavailableError
-from metastore.importing.copier import Copier, Request, check_not_returning, find_import, name_of
+from metastore.errors import ConfigurationError, InvalidOperationError, UnavailableError
+from metastore.importing.copier import Copier, Request, check_not_returning, find_import, name_of, present
 from metastore.importing.follower.follower import Follower
 from metastore.importing.follower.replay import drop_database
 from metastore.importing.last_changes import compared_by_follower, is_followed
@@ -28,7 +28,7 @@ from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
 from metastore.importing.target import existing_of
 from metastore.settings import Settings, safe_url
-from metastore.storage.importing.imports import BORROWED, COPIED, COPYING, Finding, ImportState
+from metastore.storage.importing.imports import BORROWED, COPIED, Finding, ImportState
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse.roots import Roots
@@ -50,7 +50,7 @@ def opened_store(settings: Settings, *, read_only: bool = False) -> Iterator[Sto
             runner.upgrade(url)
         runner.check(url, read_only=read_only)
         engine = make_engine(
-            settings, url, statement_timeout=_STATEMENT_TIMEOUT, application="metastore import", size=4
+            settings, url, statement_timeout=_STATEMENT_TIMEOUT, application="metastore import", size=5
         )
         store = Store(engine, settings)
         try:
@@ -137,6 +137,7 @@ def run_import(
     *,
     skips_broken: bool = False,
     encoding: str | None = None,
+    name: str | None = None,
 ) -> None:
     """Copies, shows the progress, and prints a summary."""
     gc.disable()  # batches contain no cycles, and looking for them takes a third of the time
@@ -146,9 +147,14 @@ def run_import(
         opened_store(settings) as store,
         progress() as advance,
     ):
-        copier = Copier(source, store, Request(names_of(databases), rewrites, skips_broken, encoding), advance)
-        state = _copied(copier)
-        changes = "" if _is_fresh(state) else _caught_up(source, store, state)
+        request = Request(names_of(databases), rewrites, skips_broken, encoding, name)
+        changes = ""
+
+        def follow(state: ImportState) -> None:
+            nonlocal changes
+            changes = "" if _is_fresh(state) else _caught_up(source, store, state)
+
+        state = _copied(Copier(source, store, request, advance), follow)
         with store.read() as work:
             findings = work.imports.findings(state.id)
         report.counts, report.digests = state.counts, state.options["digests"]
@@ -158,16 +164,16 @@ def run_import(
     _print_findings(findings, 20)
     rest = f" It had {state.snapshots} runs." if state.snapshots > 1 else ""
     summary = (
-        f"{state.source}: copied in {report.seconds:.1f} s.{rest}{changes} Next: metastore import follow SOURCE, and "
-        f"metastore import verify SOURCE --uri thrift://THIS-SERVER:9083"
+        f"{state.name}, from {state.source}: copied in {report.seconds:.1f} s.{rest}{changes} Next: metastore import "
+        f"follow SOURCE, and metastore import verify SOURCE --uri thrift://THIS-SERVER:9083"
     )
     click.echo(printable(summary), err=True)
 
 
-def _copied(copier: Copier) -> ImportState:
+def _copied(copier: Copier, then: Callable[[ImportState], object]) -> ImportState:
     """Copies. Raises UnavailableError, with the next step, if the source or the database fails."""
     try:
-        return copier.run()
+        return copier.run(then)
     except UnavailableError as error:
         raise UnavailableError(f"{error}. Run the same command again: it continues after the last batch") from error
 
@@ -195,13 +201,7 @@ def _caught_up(source: Source, store: Store, state: ImportState) -> str:
         if compared_by_follower(store, state, source):
             return " The process that follows the source has compared everything."
         with store.read() as work:
-            present = find_import(work, state.source)
-        check_not_returning(present)
-        if present.state == COPYING:
-            raise ConflictError(
-                f"Another run has begun to copy more databases from {state.source}. Run the same command again after "
-                f"its end: it continues a run that was interrupted"
-            )
+            check_not_returning(present(work, state.id))
         time.sleep(_PAUSE)  # the follower has just ended
 
 
@@ -212,6 +212,7 @@ def show_status(settings: Settings, most: int) -> None:
             states = work.imports.all()
         rows = [
             [
+                state.name,
                 state.source,
                 state.source_version,
                 f"{state.state}, followed" if is_followed(store, state) else state.state,
@@ -226,7 +227,7 @@ def show_status(settings: Settings, most: int) -> None:
         with store.read() as work:
             names = work.imports.databases()
             findings = [finding for state in states for finding in work.imports.findings(state.id)]
-    header = ["source", "version", "state", "stage", "objects", "event", "behind", "last seen"]
+    header = ["name", "source", "version", "state", "stage", "objects", "event", "behind", "last seen"]
     print_table("Imports", header, rows)
     print_table(
         "Databases", ["database", "state"], [[f"{name.catalog}.{name.name}", state] for name, state in names.items()]
@@ -248,9 +249,9 @@ def forget_import(settings: Settings, address: str, *, take_files: bool, drop: b
 
     `take_files`: keep databases that are not switched, and take over their files. `drop`: drop these databases here,
     and leave their files to the source."""
-    source = safe_url(address)
     with opened_store(settings) as store, store.transaction(audited=False) as work:
-        state = find_import(work, source)
+        state = find_import(work, safe_url(address))
+        source = state.source
         states = work.imports.databases(state.id)
         left = sorted((name for name in existing_of(work, states) if states[name] == BORROWED), key=str)
         text = ", ".join(map(str, left))

@@ -12,12 +12,15 @@ import click
 from metastore.cli.import_report import Report, reporting
 from metastore.cli.importing import opened_store
 from metastore.cli.printing import print_table, printable
+from metastore.domain.names import DatabaseName
 from metastore.errors import InvalidOperationError
-from metastore.importing.copier import name_of
+from metastore.importing.copier import find_import, name_of
 from metastore.importing.digests import digest_of_texts
 from metastore.importing.takeover import Fence, Switched, switch
 from metastore.services.files.ownership import borrowed
-from metastore.settings import Settings
+from metastore.settings import Settings, safe_url
+from metastore.storage.importing.imports import BORROWED
+from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
 from metastore.warehouse.roots import SETTING, Roots
 
@@ -60,11 +63,13 @@ def show_switch(
     wanted = [name_of(name) for name in names]
     with reporting(file, "switch", address, settings.safe_url) as report:
         with opened_store(settings) as store:
+            if not force:
+                _check_roots(settings, store, address, wanted)
             switched = switch(store, address, wanted, force=force, fence=fence)
             with store.read() as work:
                 managed = paths.absolute(work.imports.managed_locations([*switched.databases, *switched.before]))
                 kept = sorted(borrowed(work, managed))
-        outside = outermost(set(managed).difference(Roots(settings.warehouse, settings.roots).within(managed)))
+        outside = _outside(settings, managed)
         _fill(report, switched, managed, outside, kept)
     rows = [(name, "switched") for name in switched.databases]
     rows += [(name, "was switched before") for name in switched.before]
@@ -78,6 +83,25 @@ def show_switch(
         print_table("Locations of managed tables", ["location", "state"], located, name="locations")
     for text in _conclusions(switched, outside, kept):
         click.echo(printable(f"metastore: {text}"), err=True)
+
+
+def _check_roots(settings: Settings, store: Store, address: str, wanted: Sequence[DatabaseName]) -> None:
+    """Raises InvalidOperationError if this server may not change the files of managed tables that it would own."""
+    with store.read() as work:
+        states = work.imports.databases(find_import(work, safe_url(address)).id)
+        new = [name for name in wanted or states if states.get(name) == BORROWED]
+        outside = _outside(settings, paths.absolute(work.imports.managed_locations(new)))
+    if outside:
+        more = f" and {len(outside) - 1} more" if len(outside) > 1 else ""
+        raise InvalidOperationError(
+            f"Nothing was switched: this server changes no files at {outside[0]}{more}, where managed tables are. Add "
+            f"the directories above them to {SETTING}, here and on all servers, or repeat the command with --force"
+        )
+
+
+def _outside(settings: Settings, locations: Sequence[str]) -> list[str]:
+    """Returns the outermost of the locations that are outside the roots."""
+    return outermost(set(locations).difference(Roots(settings.warehouse, settings.roots).within(locations)))
 
 
 def _fill(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
+from metastore.domain.import_names import default_name
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, fold
 from metastore.errors import (
     AlreadyExistsError,
@@ -26,7 +27,7 @@ from metastore.importing.sources.objects import BESIDE_TABLES, Batch, Selection,
 from metastore.importing.sources.replies import converting
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target, existing_of
-from metastore.storage.importing.imports import COPIED, COPYING, RETURNING, SWITCHED, Finding, ImportState
+from metastore.storage.importing.imports import COPIED, COPYING, NAME, RETURNING, SWITCHED, Finding, ImportState
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
@@ -47,13 +48,15 @@ class Request:
     """Selects the objects to copy. `databases`: names, with a catalog as `catalog.database`; empty for all.
 
     `skips_broken`: leave broken rows out, from now on also in later runs and by followers. `text_encoding`: see
-    `Source.read_texts_as`.
+    `Source.read_texts_as`. `name`: of the import, so that a source is known at another address; None for the one that
+    the address has, or the default.
     """
 
     databases: tuple[str, ...] = ()
     rewrites: tuple[str, ...] = ()
     skips_broken: bool = False
     text_encoding: str | None = None
+    name: str | None = None
 
 
 class Copier:
@@ -69,8 +72,10 @@ class Copier:
         self._digests = Digests()
         self._encoding: str | None = None
 
-    def run(self) -> ImportState:
+    def run(self, then: Callable[[ImportState], object] = lambda _: None) -> ImportState:
         """Copies the objects that are not copied yet, and returns the import.
+
+        `then`: called after the copy, while no other import can run.
 
         Raises:
             ConflictError: another import runs, or an unfinished one has other options.
@@ -78,7 +83,16 @@ class Copier:
             NotFoundError: the source has no database of a given name.
             UnavailableError: the source or the database does not answer. The next run continues.
         """
-        with only_import(self._store), self._source.snapshot():
+        with only_import(self._store):
+            number = self._run()
+            with self._store.read() as work:
+                state = present(work, number)
+            then(state)
+        return state
+
+    def _run(self) -> int:
+        """Copies, and returns the id of the import."""
+        with self._source.snapshot():
             self._read_as_before()
             log = self._source.log()
             databases = [one for batch in self._source.read(Stage.DATABASES, "", Selection()) for one in batch.objects]
@@ -95,14 +109,30 @@ class Copier:
             with self._store.transaction(audited=False) as work:
                 self._advance(work, state.id)
                 work.imports.set_state(state.id, COPIED)
-        with self._store.read() as work:
-            return find_import(work, state.source)
+        return state.id
+
+    def _known(self, work: UnitOfWork) -> ImportState | None:
+        """Returns the import of this source: of the given name, or else of its address.
+
+        Raises ConflictError if the name belongs to an import of another source.
+        """
+        address, name = self._source.address, self._request.name
+        of_address = work.imports.find(address)
+        of_name = next((state for state in work.imports.all() if state.name == (name or default_name(address))), None)
+        if name and of_name and of_address and of_name.id != of_address.id:
+            raise ConflictError(f"The import {name} is from {of_name.source}, and {of_address.name} is from {address}")
+        if of_name and not of_address and not name:
+            raise ConflictError(
+                f"The import {of_name.name} is from {of_name.source}. If {address} is the same metastore at another "
+                f"address, add --name {of_name.name}. Otherwise choose another name with --name"
+            )
+        return of_name if name and of_name else of_address
 
     def _read_as_before(self) -> None:
         """Lets the source skip broken rows, if this run or an earlier one has asked for it, and read texts as an
         earlier run did. Raises ConflictError if this run demands another encoding."""
         with self._store.read() as work:
-            state = work.imports.find(self._source.address)
+            state = self._known(work)
         self._source.broken.are_skipped = self._request.skips_broken or skips_broken(state)
         before, wanted = state.options.get(TEXT_ENCODING) if state else None, self._request.text_encoding
         if before and wanted and before != wanted:
@@ -118,12 +148,14 @@ class Copier:
         wanted = self._wanted(available)
         rewrites = list(self._request.rewrites)
         with self._store.transaction(audited=False) as work:
-            state = work.imports.find(self._source.address)
+            state = self._known(work)
+            name = self._request.name or (state.name if state else default_name(self._source.address))
             if state is None:
                 check_free(work, wanted)
                 keeps_events = work.bulk_objects.last_event() == 0
                 everything = not self._request.databases
                 options = {
+                    NAME: name,
                     "databases": _texts(wanted),
                     "rewrites": rewrites,
                     "events": keeps_events,
@@ -138,10 +170,13 @@ class Copier:
                 work.bulk_objects.raise_last_event(last_event or 0)
                 Target(number, Rewriting(rewrites), keeps_events=False).borrow_databases(work, databases)
             else:
+                number = state.id
+                work.imports.identify(number, name, self._source.address, self._source.version)
+                state = present(work, number)
                 self._resume(work, state, wanted, last_event)
                 # Databases may be new at the source, and an import that was forgotten borrows nothing.
                 Target(state.id, Rewriting(rewrites), keeps_events=False).borrow_databases(work, databases)
-            return find_import(work, self._source.address)
+            return present(work, number)
 
     def _resume(self, work: UnitOfWork, state: ImportState, wanted: set[DatabaseName], last_event: int | None) -> None:
         if state.state == COPYING:
@@ -340,10 +375,18 @@ def _texts(names: set[DatabaseName]) -> list[str]:
     return sorted(f"{name.catalog}.{name.name}" for name in names)
 
 
+def present(work: UnitOfWork, number: int) -> ImportState:
+    """Returns the import with this id, as it is now. Raises NotFoundError if it was forgotten."""
+    state = work.imports.get(number)
+    if state is None:
+        raise NotFoundError("The import was forgotten meanwhile: see metastore import status")
+    return state
+
+
 def find_import(work: UnitOfWork, source: str) -> ImportState:
-    """Returns the import from a source. Raises NotFoundError, which lists the existing imports."""
+    """Returns the import from a source, or of a name. Raises NotFoundError, which lists the existing imports."""
     state = work.imports.find(source)
     if state is None:
-        known = ", ".join(one.source for one in work.imports.all()) or "none"
+        known = ", ".join(f"{one.name} from {one.source}" for one in work.imports.all()) or "none"
         raise NotFoundError(f"There is no import from {source}. Imports: {known}")
     return state

@@ -40,11 +40,11 @@ class Forwarder:
         self._idle: dict[str | None, deque[Connection]] = {}
         self._lock = Lock()
 
-    def call(self, source: str, method: str, arguments: Sequence[Any], user: str | None) -> Any:
+    def call(self, name: str, method: str, arguments: Sequence[Any], user: str | None) -> Any:
         """Returns the reply of the source, after the change has arrived here, or after some seconds.
 
-        `source`: the source of the import, whose position shows which changes have arrived. Raises the exceptions of
-        the source, and UnavailableError.
+        `name`: of the import, whose position shows which changes have arrived. Raises the exceptions of the source,
+        and UnavailableError.
         """
         connection = self._take(user)
         try:
@@ -65,7 +65,7 @@ class Forwarder:
         except BaseException:  # also Ctrl-C: the connection may hold half a message
             connection.close()
             raise
-        self._wait(source, self._last_event(user, connection))
+        self._wait(name, self._last_event(user, connection))
         return reply
 
     def _last_event(self, user: str | None, connection: Connection) -> int | None:
@@ -83,12 +83,12 @@ class Forwarder:
         self._put(user, connection)
         return event
 
-    def _wait(self, source: str, event: int | None) -> None:
+    def _wait(self, name: str, event: int | None) -> None:
         """Waits until this server has the event, so that callers read their own writes."""
         until = time.monotonic() + _PATIENCE
         while event is not None and time.monotonic() < until:
             with self._store.read() as work:
-                state = work.imports.find(source)
+                state = work.imports.find(name)
             if state is None or state.position is None or state.position >= event:
                 return
             time.sleep(_PAUSE)

@@ -9,7 +9,7 @@ from typing import Final
 
 from metastore.domain.names import DatabaseName
 from metastore.errors import UnavailableError
-from metastore.importing.copier import find_import, read_as
+from metastore.importing.copier import find_import, present, read_as
 from metastore.importing.follower.changes import changes_of
 from metastore.importing.follower.log_reader import LogReader
 from metastore.importing.follower.replay import Replay
@@ -47,11 +47,11 @@ def compared_by_follower(store: Store, state: ImportState, source: Source) -> bo
     progress, since, asked = None, time.monotonic(), 0.0
     while is_followed(store, state):
         with store.read() as work:
-            present = find_import(work, state.source)
-        if present.options.get("compared") == request:
+            current = present(work, state.id)
+        if current.options.get("compared") == request:
             return True
         now = time.monotonic()
-        if (reached := (present.position, present.seen_at, present.current_at)) != progress:
+        if (reached := (current.position, current.seen_at, current.current_at)) != progress:
             progress, since = reached, now
         elif now - since > _SILENCE:
             raise UnavailableError(
@@ -104,6 +104,6 @@ def _await(store: Store, state: ImportState, event: int | None) -> None:
             return  # the checks of the switch report missing changes
         time.sleep(_PAUSE)
         with store.read() as work:
-            reached = find_import(work, state.source).position
+            reached = present(work, state.id).position
         if reached != position:
             position, since = reached, time.monotonic()

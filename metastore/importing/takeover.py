@@ -14,7 +14,7 @@ from typing import Final
 
 from metastore.domain.names import DatabaseName
 from metastore.errors import ConflictError, InvalidOperationError, MetastoreError, NotFoundError, UnavailableError
-from metastore.importing.copier import check_not_returning, find_import, only_import
+from metastore.importing.copier import check_not_returning, find_import, only_import, present
 from metastore.importing.last_changes import arrive
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
@@ -98,7 +98,7 @@ def switch(
             store, address, state, new, named=bool(names), force=force, fence=fence or Fence()
         )
         with store.read() as work:
-            state = find_import(work, state.source)
+            state = present(work, state.id)
     return Switched(state.source, new, before, dropped, doubts, stopped, state.position, state.event_digest)
 
 
@@ -124,7 +124,7 @@ def _fenced(
         fence.close()
         _arrive(store, address, names, force=force, sweeps=not slow)
         with store.read() as work:
-            state = find_import(work, state.source)  # the follower has moved its position
+            state = present(work, state.id)  # the follower has moved its position
             left = work.imports.databases(state.id)
         if named and (gone := set(names) - left.keys()):
             raise NotFoundError(f"The source has dropped {_texts(gone)}. Nothing was switched")

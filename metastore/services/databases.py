@@ -82,7 +82,7 @@ class DatabaseService(ChangingService):
             return get_database(work, name).encoded
 
     def followed(self) -> dict[DatabaseName, str]:
-        """Returns the databases that belong to the source of an import, with its address.
+        """Returns the databases that belong to the source of an import, with the import's name.
 
         Queries the database for each call: no server may accept a change after another one has read that the database
         belongs to its source.

@@ -14,7 +14,7 @@ from uuid import uuid4
 from metastore.domain.names import DatabaseName
 from metastore.errors import ConflictError, InvalidObjectError
 from metastore.importing.attached_objects import events as store_events
-from metastore.importing.copier import find_import, is_chosen, read_as
+from metastore.importing.copier import find_import, is_chosen, present, read_as
 from metastore.importing.follower.changes import Changes, changes_of, digest_of
 from metastore.importing.follower.comparison import everything
 from metastore.importing.follower.log_reader import EVENTS, LogReader, before_gap
@@ -196,7 +196,7 @@ class Follower:
         """Stores a sweep, unless the switch has stored a later one meanwhile."""
         known = {} if reading.whole else self._sweeps.stored
         with self._applying(self._state()) as (work, target):
-            if find_import(work, reading.state.source).copied_at == reading.state.copied_at and reading.result:
+            if present(work, reading.state.id).copied_at == reading.state.copied_at and reading.result:
                 states = work.imports.databases(reading.state.id)  # one may be switched since then
                 names = [name for name in reading.names if states.get(name) == BORROWED]
                 store_unlogged(work, target, names, reading.result, known)

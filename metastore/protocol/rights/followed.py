@@ -16,7 +16,7 @@ from metastore.operations.method import Method
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 
 Followed: TypeAlias = Callable[[], Mapping[DatabaseName, str]]
-"""Returns the databases that belong to the source of an import, with its address."""
+"""Returns the databases that belong to the source of an import, with the name of the import."""
 
 
 class Forwarder(Protocol):
@@ -24,8 +24,8 @@ class Forwarder(Protocol):
 
     address: str
 
-    def call(self, source: str, method: str, arguments: Sequence[Any], user: str | None) -> Any:
-        """Returns the reply of the source. Raises the exceptions of the source."""
+    def call(self, name: str, method: str, arguments: Sequence[Any], user: str | None) -> Any:
+        """Returns the reply of the source of the import of this name. Raises the exceptions of the source."""
 
 
 def kept_from_followed(
@@ -47,14 +47,14 @@ def kept_from_followed(
         name, source = min(sources.items(), key=str)
         if forwarder is None:
             raise InvalidOperationError(
-                f"{name.name} is read-only here: it was imported from {source}, and belongs to that metastore until "
-                f"metastore import switch. Send changes to that metastore"
+                f"{name.name} is read-only here: it was imported from the metastore {source}, and belongs to it until "
+                f"metastore import switch. Send changes there"
             )
         if not is_forwarded or len(sources) < len(names):
             what = "A call that also changes other databases" if is_forwarded else method.name
             raise InvalidOperationError(
-                f"{name.name} belongs to {source} until metastore import switch. {what} is not forwarded: call "
-                f"{forwarder.address}"
+                f"{name.name} belongs to the metastore {source} until metastore import switch. {what} is not "
+                f"forwarded: call {forwarder.address}"
             )
         current = caller.get()
         user = current.user if current else None

@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
+from metastore.domain.import_names import default_name, without_account
 from metastore.domain.names import DatabaseName
 from metastore.storage.postgres.arrays import array_literals
 from metastore.storage.postgres.clock import now
@@ -39,6 +40,9 @@ COPYING: Final = "copying"
 FORGOTTEN: Final = "forgotten"
 RETURNING: Final = "returning"
 """States of an import. A forgotten import keeps its switched databases: they belong to this server."""
+
+NAME: Final = "name"
+"""The option with the name of an import."""
 
 BORROWED: Final = "borrowed"
 SWITCHED: Final = "switched"
@@ -66,6 +70,11 @@ class ImportState(NamedTuple):
     event_digest: str | None
     source_event: int | None
     current_at: datetime | None
+
+    @property
+    def name(self) -> str:
+        """The name, also of imports that began before they had one."""
+        return self.options.get(NAME) or default_name(self.source)
 
 
 class Finding(NamedTuple):
@@ -109,7 +118,8 @@ _FIND: Final = Prepared(
 _BORROWED: Final = Prepared(
     "find_borrowed_databases",
     text(f"""
-        SELECT d.catalog, d.database, i.source FROM import_databases AS d JOIN imports AS i ON i.id = d.import_id
+        SELECT d.catalog, d.database, i.source, i.options ->> '{NAME}' AS name
+        FROM import_databases AS d JOIN imports AS i ON i.id = d.import_id
         WHERE d.state <> '{SWITCHED}'
     """),  # noqa: S608 - a constant of this module
 )
@@ -131,10 +141,20 @@ class Imports(Repository):
         rows = self._connection.execute(select(imports).order_by(imports.c.id))
         return [ImportState(*row) for row in rows]
 
+    def get(self, number: int) -> ImportState | None:
+        """Returns the import with this id, or None."""
+        return next((state for state in self.all() if state.id == number), None)
+
     def find(self, source: str) -> ImportState | None:
-        """Returns the import from this source, or None."""
-        row = self._connection.execute(select(imports).where(imports.c.source == source)).one_or_none()
-        return ImportState(*row) if row else None
+        """Returns the import from this address, or of this name. The user of an address may be another one."""
+        place, states = without_account(source), self.all()
+        of_name = next((state for state in states if state.name == source), None)
+        return next((state for state in states if without_account(state.source) == place), of_name)
+
+    def identify(self, number: int, name: str, source: str, version: str) -> None:
+        """Changes name and source of an import. Raises ConflictError if another import has this source."""
+        values = {"options": imports.c.options.op("||")(cast({NAME: name}, JSONB)), "source_version": version}
+        self._connection.execute(update(imports).where(imports.c.id == number).values(source=source, **values))
 
     def begin(self, source: str, version: str, runner: UUID, options: Mapping[str, Any], event: int | None) -> int:
         """Adds an import, and returns its id. `event`: the source's last event in the first snapshot."""
@@ -238,9 +258,9 @@ class Imports(Repository):
         return {DatabaseName(catalog, name): state for catalog, name, state in self._connection.execute(query)}
 
     def borrowed_databases(self) -> dict[DatabaseName, str]:
-        """Returns the databases that belong to a source, with its address."""
+        """Returns the databases that belong to a source, with the name of their import."""
         rows = _BORROWED.rows(self._connection)
-        return {DatabaseName(catalog, name): source for catalog, name, source in rows}
+        return {DatabaseName(catalog, name): label or default_name(source) for catalog, name, source, label in rows}
 
     def add_databases(self, number: int, names: Iterable[DatabaseName]) -> None:
         """Adds databases to an import. Raises AlreadyExistsError if one belongs to an import."""

@@ -36,12 +36,13 @@ def copy(
     *databases: str,
     rewrites: tuple[str, ...] = (),
     on_batch: Callable[[str, int], object] = print,
+    name: str | None = None,
 ) -> ImportState:
     """Runs an import."""
     opened_source = open_source(source)
     try:
         with opened(target) as store:
-            return Copier(opened_source, store, Request(databases, rewrites), on_batch).run()
+            return Copier(opened_source, store, Request(databases, rewrites, name=name), on_batch).run()
     finally:
         opened_source.close()
 

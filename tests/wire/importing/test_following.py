@@ -144,7 +144,7 @@ def test_the_databases_are_read_only_here(source: Server, target: Server) -> Non
             lambda: client.drop_database("sales", False, True),
             lambda: granted(client, "plain"),
         ):
-            with pytest.raises(kinds, match=f"read-only here: it was imported from {source.uri}"):
+            with pytest.raises(kinds, match=r"read-only here: it was imported from the metastore 127\.0\.0\.1-"):
                 change()
         client.create_database(Database("own"))
         client.create_table(table("own", "t"))

@@ -165,7 +165,7 @@ def test_the_switch_awaits_the_follower(
         for number in range(50):
             client.add_partition(partition("sales", "logs", [f"before{number}"]))
         commit(client, "1", "2")
-    options = ["--database-url", target.database_url, "--warehouse", target.warehouse]
+    options = ["--database-url", target.database_url, "--warehouse", target.warehouse, "--allowed-locations", "/"]
     failing = ["import", "switch", source.uri, "--fence", "false", "--unfence", f"touch {tmp_path}/reopened"]
     assert run([*failing, *options]) == 1
     assert (tmp_path / "reopened").exists()

@@ -123,7 +123,7 @@ def test_an_unfinished_import_is_never_switched(hive: HiveDatabase, database_url
 
 
 def test_names_that_the_import_does_not_have(hive: HiveDatabase, imported: str) -> None:
-    with pytest.raises(NotFoundError, match=r"no import from thrift://other:1\. Imports: postgresql"):
+    with pytest.raises(NotFoundError, match=r"no import from thrift://other:1\. Imports: \S+ from postgresql"):
         switched(imported, "thrift://other:1")
     with pytest.raises(NotFoundError, match=r"no database web\. Nothing was switched\. Databases: default, sales"):
         switched(imported, hive.url, SALES, WEB)
@@ -212,6 +212,9 @@ def test_the_command_through_thrift(servers: tuple[Server, str], tmp_path: Path)
     with connected(first) as client:
         opened_id = client.open_txns(OpenTxnRequest(1, "u", "h")).txn_ids[0]
         failed = run(url, "switch", first.uri)
+        assert "this server changes no files at file:/" in str(failed.exception)
+        assert "to METASTORE_ALLOWED_LOCATIONS, here and on all servers, or repeat" in str(failed.exception)
+        failed = run(url, "switch", first.uri, "--allowed-locations", "/")
         assert f"transactions are open at the source ({opened_id})" in str(failed.exception)
         client.abort_txn(AbortTxnRequest(opened_id))
         folder = Path(client.get_table("web", "t").sd.location.removeprefix("file:"))
@@ -315,14 +318,26 @@ def test_another_address_of_the_source_does_not_borrow_switched_databases(
 ) -> None:
     copy(hive.url, database_url, "sales")
     assert switched(database_url, hive.url) == [SALES]
-    copy(f"{hive.url}{'&' if '?' in hive.url else '?'}connect_timeout=9", database_url, "default")
+    other = f"{hive.url}{'&' if '?' in hive.url else '?'}connect_timeout=9"
+    copy(other, database_url, "default", name="other")
     assert kept(database_url, f"file:{tmp_path}/theirs/sales.db/plain") == set()
 
 
 def test_a_signal_undoes_the_fence(hive: HiveDatabase, imported: str, tmp_path: Path) -> None:
     undone = tmp_path / "undone"
     fence = ["--fence", "kill -TERM $PPID; exec sleep 60", "--unfence", f"touch {undone}"]
-    command = [sys.executable, "-m", "metastore.cli", "import", "switch", hive.url, "--database-url", imported, *fence]
+    command = [
+        sys.executable,
+        "-m",
+        "metastore.cli",
+        "import",
+        "switch",
+        hive.url,
+        "--database-url",
+        imported,
+        *fence,
+        "--force",
+    ]
     assert subprocess.run(command, check=False, cwd=tmp_path).returncode != 0
     assert undone.exists()
     assert set(states(imported).values()) == {BORROWED}
