@@ -34,6 +34,10 @@ public final class Repeatable {
   private static final Set AGGREGATES = new HashSet(Arrays.asList(
       new String[] {"Count", "Min", "Max", "Sum", "Average", "BitAndAgg", "BitOrAgg", "BitXorAgg"}));
 
+  /** Nodes that keep one of several equal rows. */
+  private static final Set DISTINCT =
+      new HashSet(Arrays.asList(new String[] {"Distinct", "Aggregate", "Intersect", "Except"}));
+
   /** Whether the rows of a query are the same each time. */
   public boolean rows(Dataset frame) {
     return !frame.queryExecution().analyzed().exists(new UncertainNode());
@@ -53,6 +57,11 @@ public final class Repeatable {
     if (plan instanceof LogicalRDD) ((LogicalRDD) plan).rdd().unpersist(false);
   }
 
+  /** Whether equal values may have different texts. */
+  private static boolean isCollated(Expression value) {
+    return SparkVersions.isCollated(value.dataType());
+  }
+
   private static boolean isCertain(Expression expression) {
     return !expression.exists(new UncertainExpression());
   }
@@ -66,7 +75,11 @@ public final class Repeatable {
       }
       // The rows of a checkpoint are stored.
       if (node instanceof LogicalRDD) return !((LogicalRDD) node).rdd().isCheckpointed();
-      if (!NODES.contains(node.getClass().getSimpleName())) return true;
+      String name = node.getClass().getSimpleName();
+      if (!NODES.contains(name)) return true;
+      if (DISTINCT.contains(name)) {
+        for (Object column : Scala.list(node.output())) if (isCollated((Expression) column)) return true;
+      }
       for (Object expression : Scala.list(node.expressions())) {
         if (!isCertain((Expression) expression)) return true;
       }
@@ -84,7 +97,7 @@ public final class Repeatable {
       if (node instanceof AggregateFunction) {
         DataType type = node.dataType();
         // The sum of floating-point numbers depends on their order.
-        return !AGGREGATES.contains(node.getClass().getSimpleName()) || isFloating(type);
+        return !AGGREGATES.contains(node.getClass().getSimpleName()) || isFloating(type) || isCollated(node);
       }
       return node instanceof UserDefinedExpression || !node.deterministic();
     }

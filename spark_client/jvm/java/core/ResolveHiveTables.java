@@ -335,7 +335,7 @@ public final class ResolveHiveTables extends Rule {
       request.put("inserts", requests);
       List<Object> objects = new ArrayList<>();
       objects.add(session);
-      objects.add(queries);
+      objects.add(CurrentTime.fixed((SparkSession) session, queries));
       try {
         python.ask("insert", (TableIdentifier) tables.get(0), request, objects);
       } finally {

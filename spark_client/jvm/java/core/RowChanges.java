@@ -106,7 +106,7 @@ final class RowChanges {
         ? ReplaceWhere.withInsert((MergeIntoTable) given, table, session)
         : given instanceof DeleteFromTable ? given : AssignedValues.aligned(given, target(given), table);
     // Spark pads CHAR(n) values when a plan is read, which changes their columns. So the whole statement is padded.
-    Object plan = ApplyCharTypePadding$.MODULE$.apply(aligned);
+    Object plan = ApplyCharTypePadding$.MODULE$.apply(CurrentTime.fixed(aligned));
     RowChanges changes = new RowChanges(target(plan));
     if (plan instanceof DeleteFromTable) {
       changes.add("matched", Option.apply(((DeleteFromTable) plan).condition()), null, null);

@@ -1,6 +1,6 @@
 """A program on a cluster of two executors, of which one is killed between the two jobs of each MERGE.
 
-    python lost_executors.py thrift://host:port WAREHOUSE TABLE
+    python -m tests.interop.lost_executors thrift://host:port WAREHOUSE TABLE
 
 Prints as JSON, for each kind of source: whether the MERGE succeeded, its error, and the ids and number of its rows.
 Prints {"skipped": reason} if the cluster does not start.
