@@ -100,7 +100,7 @@ def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Se
     tables = rule("ResolveHiveTables")
     extensions.injectParser(builder("Parser$Builder", dispatcher, "|".join(first_words), parser_rules))
     extensions.injectResolutionRule(rule("Statement$Resolve"))
-    extensions.injectResolutionRule(tables)
+    _inject_first(extensions, tables)
     extensions.injectPostHocResolutionRule(rule("Explain$Resolve"))
     extensions.injectPostHocResolutionRule(tables)
     for name in ("ResolveDependentTables", "CheckWrites", "CheckFileSinks"):
@@ -108,3 +108,12 @@ def install(java_session: Any, gateway: Any, handlers: Handlers, first_words: Se
     extensions.injectPreCBORule(rule("CheckReads"))
     extensions.injectPreCBORule(rule("InputFiles"))
     extensions.injectPostHocResolutionRule(rule("ResolveSkewJoin"))  # after Spark has padded char(n) columns
+
+
+def _inject_first(extensions: Any, rule: Any) -> None:
+    """Injects a resolution rule before those of other libraries. Delta Lake's rejects a MERGE INTO of any table that
+    assigns to fields of structs.
+    """
+    builders = extensions.getClass().getDeclaredField("resolutionRuleBuilders")
+    builders.setAccessible(True)
+    getattr(builders.get(extensions), "$plus$eq$colon")(rule)
