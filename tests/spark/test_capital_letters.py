@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -65,6 +66,41 @@ def test_partitions_are_renamed_dropped_and_added(spark: Session, database: str,
     assert rows(spark, "SELECT x, Tab FROM t") == [(2, "b"), (3, "a")]
     spark.sql("MSCK REPAIR TABLE t")
     assert rows(spark, "SELECT x, Tab FROM t") == [(2, "b"), (3, "a")]
+
+
+@pytest.mark.parametrize("change", ["nothing", "overwrite"])
+@pytest.mark.parametrize("kind", TABLES)
+def test_partitions_are_loaded_and_found(
+    spark: Session, metastore: MetastoreClient, database: str, tmp_path: Path, kind: str, change: str
+) -> None:
+    spark.sql(f"CREATE TABLE t {TABLES[kind]}")
+    spark.sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    for statement in CHANGES[change]:
+        spark.sql(statement)
+    files = spark.range(5, 6).selectExpr("CAST(id AS INT) AS x").coalesce(1).write
+    expected = [(1, "a"), (2, "b")]
+    if kind != "spark":  # Spark loads no files into its own tables
+        for number, (overwrite, value) in enumerate((("", "a"), ("OVERWRITE", "b"), ("", "n"))):
+            (files.csv if kind == "text" else files.parquet)(f"{tmp_path}/{number}")
+            spark.sql(
+                f"LOAD DATA LOCAL INPATH '{tmp_path}/{number}' {overwrite} INTO TABLE t PARTITION (Tab='{value}')"
+            )
+        expected = [(1, "a"), (5, "a"), (5, "b"), (5, "n")]
+        assert rows(spark, "SELECT x, Tab FROM t") == expected
+    location = metastore.get_table(database, "t").location or ""
+    for name in ("Tab=d", "tab=e"):
+        (files.csv if kind == "text" else files.parquet)(f"{location}/{name}")
+    spark.sql("MSCK REPAIR TABLE t")
+    expected = sorted([*expected, (5, "d"), (5, "e")])
+    assert rows(spark, "SELECT x, Tab FROM t") == expected
+    for value in "ade":
+        spark.sql(f"ALTER TABLE t PARTITION (TAB='{value}') RENAME TO PARTITION (tAb='{value}2')")
+    expected = sorted((x, f"{tab}2" if tab in "ade" else tab) for x, tab in expected)
+    assert rows(spark, "SELECT x, Tab FROM t") == expected
+    spark.sql("ALTER TABLE t DROP PARTITION (tAB='d2'), PARTITION (tab='e2')")
+    spark.sql("ALTER TABLE t ADD PARTITION (TAB='d2') PARTITION (tab='d')")
+    spark.sql("MSCK REPAIR TABLE t")
+    assert rows(spark, "SELECT x, Tab FROM t") == [row for row in expected if row[1] not in {"d2", "e2"}]
 
 
 OVERWRITES = {

@@ -1,4 +1,4 @@
-"""Every example of the five designs, typed as it stands; dependent tables also with authorization."""
+"""Every example of the five designs, typed as it stands, with and without authorization."""
 
 from __future__ import annotations
 
@@ -15,23 +15,16 @@ from metastore.client import MetastoreClient
 from tests.fixtures.server import Server, connected
 from tests.spark.designs import bucketing, dependent_tables, doris, dynamic_partitions, list_bucketing
 from tests.spark.designs.lines import Line, outcome
-from thrift_idl.gen.hive_metastore.ttypes import (
-    HiveObjectPrivilege,
-    HiveObjectRef,
-    HiveObjectType,
-    PrincipalType,
-    PrivilegeBag,
-    PrivilegeGrantInfo,
-)
+from tests.wire.authorization.granting import everywhere, grant
 
-NAMES = ("dependent_tables",)
 ROOT = Path(__file__).parents[2]
+# The names are those of the modules in tests/spark/designs.
 DESIGNS = {
-    "list bucketing": list_bucketing.LINES,
+    "list_bucketing": list_bucketing.LINES,
     "bucketing": bucketing.LINES,
-    "dynamic partitions": dynamic_partitions.LINES,
+    "dynamic_partitions": dynamic_partitions.LINES,
     "doris": doris.LINES,
-    "dependent tables": dependent_tables.LINES,
+    "dependent_tables": dependent_tables.LINES,
 }
 
 
@@ -42,18 +35,18 @@ def test_a_design(spark: SparkSession, metastore: MetastoreClient, table_name: s
     assert not found, "\n".join(found)
 
 
-def test_dependent_tables_with_authorization(
+def test_the_designs_with_authorization(
     database_url: str, start_metastore: Callable[..., Server], tmp_path: Path
 ) -> None:
-    """The session's user may create databases, and so owns them and their tables."""
+    """The session's user may create databases, and so owns them and their tables. One statement of Doris' names the
+    location of a database, which needs a right on this location.
+    """
     server = start_metastore(database_url, "--authorization", "grants", "--admins", "root")
     with connected(server) as root:
         root.set_ugi("root", [])
-        create = PrivilegeGrantInfo("CREATE", 0, "root", PrincipalType.USER, False)
-        everywhere = HiveObjectRef(HiveObjectType.GLOBAL)
-        granted = HiveObjectPrivilege(everywhere, "clerk", PrincipalType.USER, create, "SQL")
-        root.grant_privileges(PrivilegeBag([granted]))
-    command = [sys.executable, "-m", "tests.spark.designs", server.uri, server.warehouse, *NAMES]
+        grant(root, everywhere(), "CREATE", "clerk")
+        grant(root, everywhere(f"{server.warehouse}/design_of_doris.db/placed"), "LOCATION", "clerk")
+    command = [sys.executable, "-m", "tests.spark.designs", server.uri, server.warehouse, *DESIGNS]
     env = {**os.environ, "HADOOP_USER_NAME": "clerk", "LOGNAME": "clerk", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=540, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
