@@ -16,11 +16,18 @@ from metastore.importing.sources.thrift_calls import ThriftCalls, UnsupportedCal
 from metastore.importing.takeover import switch
 from metastore.storage.importing.imports import BORROWED, SWITCHED
 from tests.fixtures.server import Server, connected, running
-from tests.wire.authorization.granting import bag, everywhere
+from tests.wire.authorization.granting import bag, everywhere, on_column, on_table
 from tests.wire.builders import table
 from tests.wire.importing.followers import caught_up, follower
 from tests.wire.importing.moving import compare, copy, opened
-from thrift_idl.gen.hive_metastore.ttypes import Database, PrincipalType, Role
+from thrift_idl.gen.hive_metastore.ttypes import (
+    Database,
+    GrantRevokePrivilegeRequest,
+    GrantRevokeRoleRequest,
+    GrantRevokeType,
+    PrincipalType,
+    Role,
+)
 
 USER = PrincipalType.USER
 GONE, KEPT = DatabaseName("hive", "gone"), DatabaseName("hive", "kept")
@@ -221,3 +228,33 @@ def test_a_named_database_that_the_source_drops_is_not_switched(
     with opened(target.database_url) as store, pytest.raises(NotFoundError, match=r"has dropped gone\. Nothing was"):
         switch(store, source.uri, [GONE, KEPT])
     assert states(target)[KEPT] == BORROWED
+
+
+def test_grants_of_every_kind_are_revoked(source: Server, target: Server) -> None:
+    """Members that are roles and groups, options to grant, and rights on columns and tables."""
+    whole, part = on_table("kept", "t"), on_column("kept", "t", "a")
+    with connected(source) as theirs, connected(target) as ours:
+        theirs.grant_role("changed", "dropped", PrincipalType.ROLE, "me", USER, False)
+        theirs.grant_role("changed", "staff", PrincipalType.GROUP, "me", USER, True)
+        for kind in (USER, PrincipalType.GROUP, PrincipalType.ROLE):
+            for place in (whole, part):
+                theirs.grant_privileges(bag(place, "SELECT", "changed", kind, option=True))
+        caught_up(source, target)
+        assert compare(source.uri, target.uri) == []
+        theirs.revoke_role("changed", "dropped", PrincipalType.ROLE)
+        option = GrantRevokeRoleRequest(
+            GrantRevokeType.REVOKE, "changed", "staff", PrincipalType.GROUP, "me", USER, grantOption=True
+        )
+        theirs.grant_revoke_role(option)
+        for kind in (USER, PrincipalType.GROUP):
+            theirs.revoke_privileges(bag(part, "SELECT", "changed", kind, option=True))
+        only_option = GrantRevokePrivilegeRequest(
+            GrantRevokeType.REVOKE, bag(whole, "SELECT", "changed", option=True), True
+        )
+        theirs.grant_revoke_privileges(only_option)
+        caught_up(source, target)
+        assert compare(source.uri, target.uri) == []
+        left = {(one.principalName, one.principalType) for one in ours.list_privileges(None, None, part)}
+        assert left == {("changed", PrincipalType.ROLE)}
+        (table_right,) = ours.list_privileges("changed", USER, whole)
+        assert not table_right.grantInfo.grantOption
