@@ -48,7 +48,13 @@ def require(value: object, kind: type, function: str, wanted: str, example: str)
 
     `wanted` names the kind. `example` is a correct call.
     """
-    if not isinstance(value, kind) and not is_remote(value):
+    if not is_remote(value):
+        check_kind(value, kind, function, wanted, example)
+
+
+def check_kind(value: object, kind: type | tuple[type, ...], function: str, wanted: str, example: str) -> None:
+    """Raises InvalidArgumentError unless an argument is of a kind. `wanted` names it; `example` is a correct call."""
+    if not isinstance(value, kind):
         got = repr(value)[:60] if value is None or isinstance(value, str) else f"a {type(value).__name__}"
         raise InvalidArgumentError(f"{function} needs {wanted}, not {got}: {example}")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from spark_client.context import context_of, reject_remote, require
+from spark_client.context import check_kind, context_of, reject_remote, require
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.catalog import parse_create_table, refresh
 from spark_client.jvm.sql_text import literal, quote
@@ -57,6 +57,8 @@ class Writer:
             files: The number of tasks that write, and so the largest number of files in a partition.
             max_file_size: Maximum size of a file, in bytes or as "64MB".
         """
+        check_kind(table, str, "into", "the name of a table", "into('db.t')")
+        check_kind(partition or {}, Mapping, "into", "a dictionary as partition", "into('db.t', partition={'ds': '1'})")
         if files is not None and files < 1:
             raise InvalidInsertError(f"files is {files}; it must be at least 1")
         rows = self.data if files is None else self.data.repartition(files)
@@ -112,6 +114,7 @@ class Target:
         if self.partition or self.columns is not None:
             raise InvalidInsertError("create() takes its columns from the rows: omit partition and columns")
         context = context_of(self.data.sparkSession, _NO_METASTORE)
+        check_kind(partitioned_by, (list, tuple), "create", "a list as partitioned_by", "create(partitioned_by=['ds'])")
         keys = [name.lower() for name in partitioned_by]
         fields = {field.name.lower(): field.dataType.simpleString() for field in self.data.schema.fields}
         if not fields.keys() >= set(keys) or len(fields) < len(self.data.columns):

@@ -132,14 +132,20 @@ def apply_skew_join_hint(spark: SparkSession, metastore: MetastoreClient, node: 
     join: SplittableJoin | None = SplittableJoin(spark, node)
     if sides[0].equals(node.right()) and join is not None:
         join = join.mirrored()
+    columns = ""
     for table in _tables(sides[0]):
         database, _, name = table.rpartition(".")
         heavy = recorded_values(metastore, metastore.get_table(database or spark.catalog.currentDatabase(), name))
+        columns = ", ".join(heavy.columns) if heavy else columns
         keys = heavy.matching_keys(join.keys()) if heavy and join else ()
         is_heavy = heavy.predicate(spark, keys) if heavy and keys else None
         if join and is_heavy:
             return join.in_order_of(node, join.split(keys, is_heavy))
-    _log.warning("the hint SKEW_JOIN(%s) has no effect on a %s join", ", ".join(names), node.joinType().sql())
+    kind, name = node.joinType().sql(), ", ".join(names)
+    reason = f"a {kind} join cannot be split, or compares no skewed column ({columns}) for equality"
+    if not columns:
+        reason = "the table has no skewed values: run ALTER TABLE … SKEWED BY"
+    _log.warning("the hint SKEW_JOIN(%s) has no effect: %s", name, reason)
     return node
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField
 
 from metastore.domain.skew_limit import DEFAULT_SHARE, MAX_VALUES
-from spark_client.context import reject_remote, require
+from spark_client.context import check_kind, reject_remote, require
 from spark_client.errors import InvalidStatementError
 from spark_client.jvm.catalog import relation_metadata
 from spark_client.survey.suggestion import HeavyValue, SkewSuggestion
@@ -44,6 +44,7 @@ def find_skew(
             is missing; or more values are heavy than a table may have (`skew.max.values`) and there is no `limit`.
     """
     source = _source(data, spark)
+    check_kind(columns, (str, list, tuple), "find_skew", "the name of a column, or a list", "find_skew(df, 'country')")
     names = [columns] if isinstance(columns, str) else list(columns)
     return _find(source, [source.fields(names)], share, limit)[0]
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 
-from metastore.domain.skew_limit import AUTO_SHARE, MAX_VALUES
+from metastore.domain.skew_limit import AUTO_SHARE, MAX_VALUES, read_limit
 from metastore.domain.skew_survey import SURVEY
+from metastore.errors import InvalidObjectError
+from spark_client.errors import InvalidInsertError
 from spark_client.table.directory_names import FUNCTION
-from spark_client.table.settings import IN_PLACE, LEASE, MAX_FILE_SIZE, MODE, VERSIONS
+from spark_client.table.settings import IN_PLACE, LEASE, MAX_FILE_SIZE, MODE, VERSIONS, parse_lease, parse_size
 from spark_client.table.skew_layout import LAYOUT, layout_problem
 
 AUTO, AUTO_COLUMNS = "skew.auto", "skew.auto.columns"
@@ -36,6 +38,11 @@ _VALUES: Mapping[str, tuple[str, ...]] = {
         "zstd",
     ),
     "orc.compress": ("plain", "none", "uncompressed", "snappy", "zlib", "lzo", "lz4", "zstd", "brotli"),
+}
+_READERS: Mapping[str, Callable[[str, str], object]] = {
+    MAX_VALUES: read_limit,
+    MAX_FILE_SIZE: parse_size,
+    LEASE: parse_lease,
 }
 # The values of the other properties are checked where they are read.
 _KNOWN = (*_VALUES, LAYOUT, AUTO_COLUMNS, AUTO_SHARE, MAX_VALUES, LEASE, MAX_FILE_SIZE, FUNCTION, DROPPED, SURVEY)
@@ -88,12 +95,22 @@ def _problem(name: str, value: str) -> str:
         return layout_problem({name: value})
     if name == AUTO_SHARE:
         return "" if _is_share(value) else f"{name} is {value!r}; it must be a number from {SMALLEST_SHARE} to 1"
+    if name in _READERS:
+        return _reading_problem(_READERS[name], name, value)
     if name in _VALUES:
         choices = _VALUES[name]
         listed = f"{', '.join(choices[:-1])} or {choices[-1]}"
         return "" if value.lower() in choices else f"{name} is {value!r}; it must be {listed}"
     nearest = None if name in _KNOWN else _nearest(name.lower())
     return f"unknown property {name!r}; did you mean {nearest!r}?" if nearest else ""
+
+
+def _reading_problem(read: Callable[[str, str], object], name: str, value: str) -> str:
+    try:
+        read(name, value)
+    except (InvalidObjectError, InvalidInsertError) as error:
+        return str(error)
+    return ""
 
 
 def _nearest(name: str) -> str | None:

@@ -40,15 +40,17 @@ def lease_seconds(spark: SparkSession, table: Table) -> float:
     """Returns the lease of a write, in seconds. Raises InvalidInsertError if it is not between 0.1 seconds and one
     day.
     """
-    text = _setting(spark, table, LEASE, _DEFAULT_LEASE)
+    return parse_lease(f"{LEASE} of {table.full_name}", _setting(spark, table, LEASE, _DEFAULT_LEASE))
+
+
+def parse_lease(name: str, text: str) -> float:
+    """Returns a lease in seconds. Raises InvalidInsertError; `name` is used in its message."""
     try:
         seconds = float(text)
     except ValueError:
         seconds = 0
     if not 0.1 <= seconds <= 86_400:
-        raise InvalidInsertError(
-            f"{LEASE} of {table.full_name} is {text!r}; it must be a number of seconds from 0.1 to 86400"
-        )
+        raise InvalidInsertError(f"{name} is {text!r}; it must be a number of seconds from 0.1 to 86400")
     return seconds
 
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 from spark_client.errors import InvalidStatementError
-from spark_client.statements.grammar.reader import Reader
+from spark_client.statements.grammar.reader import Reader, usage
 
 _CANDIDATE = re.compile(
     r"\b(?:dependent|depends|partitions?|extended|formatted|load|truncate|delete|update|merge|drop|alter|show|view)\b",
@@ -104,7 +104,8 @@ def parse(text: str) -> Statement | None:
         return None
     reader = Reader(text)
     if reader.take("CREATE", "DEPENDENT", "TABLE"):
-        return _create(reader)
+        with usage("CREATE DEPENDENT TABLE name PARTITIONED BY (column) DEPENDS ON TABLE base"):
+            return _create(reader)
     if reader.take("CREATE", "OR", "REPLACE", "VIEW"):
         return _table_statement(text, "VIEW", reader.multipart_name())
     if reader.take("ALTER", "TABLE") or reader.take("ALTER", "VIEW"):

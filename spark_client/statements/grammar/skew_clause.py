@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spark_client.errors import InvalidStatementError
-from spark_client.statements.grammar.reader import Reader
+from spark_client.statements.grammar.reader import Reader, usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,12 @@ class SkewedBy:
     columns: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]
     directories: bool
+
+
+def columns_and_values(reader: Reader) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Parses (c1, c2 …) ON (v1, v2 …), after SKEWED BY."""
+    with usage("SKEWED BY (column, …) ON (value, …) [STORED AS DIRECTORIES]"):
+        return columns(reader), values(reader)
 
 
 def columns(reader: Reader) -> tuple[str, ...]:

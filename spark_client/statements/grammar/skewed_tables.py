@@ -114,7 +114,7 @@ def _create(text: str, reader: Reader) -> CreateSkewedTable | CreateTableLike | 
         elif reader.take("SKEWED", "BY"):
             if clause is not None:
                 raise InvalidStatementError(f"CREATE TABLE {name} has two SKEWED BY clauses: remove one")
-            clause = skew_clause.columns(reader), skew_clause.values(reader)
+            clause = skew_clause.columns_and_values(reader)
             cuts.append((start, reader.end))
         elif word.matches("AS") and not reader.follows("STORED"):
             _reject_query(name, skewed=clause is not None or directories)
@@ -147,7 +147,7 @@ def _alter(reader: Reader) -> Statement | None:
     partition = reader.brackets() if reader.take("PARTITION") else None
     statement: Statement
     if reader.take("SKEWED", "BY"):
-        columns, values = skew_clause.columns(reader), skew_clause.values(reader)
+        columns, values = skew_clause.columns_and_values(reader)
         directories = reader.take("STORED", "AS", "DIRECTORIES")
         statement = AlterTableSkewed(table, skew_clause.skewed_by(table, columns, values, directories=directories))
     elif reader.take("NOT", "SKEWED"):

@@ -11,6 +11,9 @@ from spark_client.statements.grammar.skew_clause import columns
 _CANDIDATE = re.compile(r"\bshow\s+(?:skew|scans|bucket)\b", re.IGNORECASE)
 
 
+_QUERIES = ("SELECT", "WITH", "FROM", "TABLE", "VALUES", "MAP", "REDUCE", "(")  # first words of a query
+
+
 @dataclass(frozen=True, slots=True)
 class ShowSkew:
     """SHOW SKEW IN table [(columns)]: the skew of the combined columns, or of each column of the table."""
@@ -45,6 +48,9 @@ def parse(text: str) -> Statement | None:
     if reader.take("SHOW", "SCANS"):
         with usage("SHOW SCANS OF SELECT …"):
             reader.expect("OF")
+            query = reader.peek()
+            if query and not any(map(query.matches, _QUERIES)):
+                reader.expect("SELECT")
             return ShowScans(text[reader.next().start :].rstrip("; \n"))
     if reader.take("SHOW", "SKEW"):
         with usage("SHOW SKEW IN table [(columns)]"):
