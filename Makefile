@@ -1,6 +1,6 @@
 # Start with `make demo`, `make test` or `make docs`. Each creates .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint docs bench bench-zipf crash faults outages promises random-sql audit image-steps spark-versions spark-interfaces interop hive-tests generate clean
+.PHONY: help demo test quick lint docs bench bench-zipf crash faults outages promises random-sql readers audit image-steps spark-versions spark-interfaces interop hive-tests generate clean
 READY := .venv/.ready
 DEMO_READY := .venv/.ready-demo
 CLASSES := .venv/class-data/spark.jsa
@@ -54,6 +54,9 @@ promises: $(READY)  ## Attack a server with TLS and grants, and check each promi
 
 random-sql: $(READY)  ## Compare random statements through four interfaces with SQLite: make random-sql ARGS="--seed 7" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.bench.random_sql $(ARGS)
+
+readers: $(CLASSES)  ## Compare the rows of 200 random tables, read by Spark and by Arrow (not part of the tests)
+	@READERS_TABLES=$${READERS_TABLES:-200} .venv/bin/python -m pytest -q tests/spark/test_readers.py
 
 audit: $(READY)  ## Check the image's packages for known vulnerabilities (not part of the tests)
 	@.venv/bin/python scripts/audit.py

@@ -116,3 +116,4 @@ def test_the_rule(
 ) -> None:
     writes = VisibleWrites(TOKEN, highest, tuple(still)) if known else VisibleWrites()
     assert hides(writes, name) == is_hidden(writes, name)
+    assert writes.hides(name) == is_hidden(writes, name), "the rule in Python differs"

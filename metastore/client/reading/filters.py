@@ -121,17 +121,17 @@ def _leaf(leaf: Expression, column: Column, field: pc.Expression) -> pc.Expressi
 def _among(column: Column, field: pc.Expression, values: tuple[str, ...]) -> pc.Expression:
     """Returns whether a column has one of many values. A list of a thousand values is one look-up."""
     _require_order(column)
-    kind = kind_of(column.type)
-    parsed = [python_value(column.type, value) for value in values]
-    if kind.is_number or kind is KeyKind.OTHER:
+    if kind_of(column.type) in (KeyKind.FLOAT, KeyKind.DOUBLE):  # NaN equals NaN
         return reduce(or_, [_compare(column, field, Operator.EQUAL, value) for value in values])
-    return field.isin(pa.array([value for value in parsed if value is not None], column.arrow))
+    found = (_value(column, value) for value in values)
+    scalars = [_scalar(value, column.arrow) for value in found if value is not None]
+    return field.isin(pa.array([each.as_py() for each in scalars if each is not None], column.arrow))
 
 
 def _compare(column: Column, field: pc.Expression, operator: Operator, text: str) -> pc.Expression:
     _require_order(column)
     kind = kind_of(column.type)
-    value = _instant(text) if pa.types.is_timestamp(column.arrow) else _comparable(column, kind, text)
+    value = _value(column, text)
     if value is None:
         return _NEVER
     if kind in (KeyKind.FLOAT, KeyKind.DOUBLE):
@@ -141,11 +141,25 @@ def _compare(column: Column, field: pc.Expression, operator: Operator, text: str
     return _COMPARE[operator](field, pa.scalar(value, column.arrow))
 
 
-def _comparable(column: Column, kind: KeyKind, text: str) -> Any:
-    """Returns the value of a text, of a number as an exact Decimal. None if it is none of the column's type."""
-    if kind in (KeyKind.INTEGER, KeyKind.DECIMAL):
-        return python_value("decimal", text)
-    return python_value(column.type, text)
+def _value(column: Column, text: str) -> Any:
+    """Returns the value of a text: an exact Decimal for a number, and for a timestamp in microseconds.
+
+    None if it is none of the column's type.
+    """
+    if pa.types.is_timestamp(column.arrow):
+        return _instant(text)
+    exact = kind_of(column.type) in (KeyKind.INTEGER, KeyKind.DECIMAL)
+    return python_value("decimal" if exact else column.type, text)
+
+
+def _scalar(value: Any, type_: pa.DataType) -> pa.Scalar | None:
+    """Returns a value as one of a type; None if no value of the type equals it."""
+    try:
+        if isinstance(value, Decimal) and not pa.types.is_decimal(type_):
+            return pa.scalar(int(value), type_) if value == value.to_integral_value() else None
+        return pa.scalar(value, type_)
+    except (pa.ArrowInvalid, OverflowError, ValueError):
+        return None
 
 
 def _instant(text: str) -> Decimal | None:
@@ -180,9 +194,8 @@ def _exact(field: pc.Expression, operator: Operator, value: Decimal, type_: pa.D
         if operator in (Operator.EQUAL, Operator.NOT_EQUAL):
             return _NEVER if operator is Operator.EQUAL else field.is_valid()
         operator = Operator.LESS_OR_EQUAL if operator in _BELOW else Operator.GREATER
-    try:
-        literal = pa.scalar(floor if pa.types.is_decimal(type_) else int(floor), type_)
-    except (pa.ArrowInvalid, OverflowError, ValueError):
+    literal = _scalar(floor, type_)
+    if literal is None:
         return _beyond(field, operator, above=value > 0)
     return _COMPARE[operator](field, literal)
 
