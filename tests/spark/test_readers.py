@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -13,8 +15,10 @@ from metastore.client import MetastoreClient, dataset
 from tests.spark.random_tables import RandomTable
 from tests.spark.since import since
 
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "read-with-python.md").read_text()
 TABLES = int(os.environ.get("READERS_TABLES", "1"))
 FIRST = int(os.environ.get("READERS_FIRST", "0"))
+CHANGES, FILTERS = (5, 3) if "READERS_TABLES" in os.environ else (2, 1)
 
 
 def digest(rows: pa.Table) -> tuple[int, str]:
@@ -27,10 +31,22 @@ def digest(rows: pa.Table) -> tuple[int, str]:
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + TABLES))
 def test_rows_are_those_of_spark(spark: SparkSession, metastore: MetastoreClient, table_name: str, seed: int) -> None:
     table = RandomTable(spark, table_name, seed)
-    table.change(5)
+    table.change(CHANGES)
     whole = dataset(metastore, f"default.{table_name}")
-    for where in (None, *table.filters(3)):
+    for where in (None, *table.filters(FILTERS)):
         rows = spark.table(table_name) if where is None else spark.table(table_name).where(where)
         found = whole.to_table() if where is None else dataset(metastore, f"default.{table_name}", where).to_table()
         expected = rows.toArrow().cast(found.schema, safe=False)
         assert digest(found) == digest(expected), [where, *table.statements]
+
+
+def test_pandas_writes_through_spark(spark: SparkSession, metastore: MetastoreClient, table_name: str) -> None:
+    """The code of the page, with this session instead of one of Spark Connect."""
+    spark.sql(f"CREATE TABLE {table_name} (x STRING) PARTITIONED BY (ds STRING) STORED AS PARQUET")
+    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE.partition("## Write from pandas")[2], re.MULTILINE | re.DOTALL)
+    session = 'SparkSession.builder.remote("sc://host:15002").getOrCreate()'
+    assert session in code
+    frame = pa.table({"x": ["a", "b"], "ds": ["1", "2"]}).to_pandas()
+    exec(code.replace(session, "session").replace("web.visits", table_name), {"session": spark, "frame": frame})
+    found = dataset(metastore, f"default.{table_name}").to_table().to_pylist()
+    assert sorted(found, key=str) == [{"x": "a", "ds": "1"}, {"x": "b", "ds": "2"}]

@@ -178,7 +178,8 @@ def _float(field: pc.Expression, operator: Operator, value: float, type_: pa.Dat
         always = {Operator.EQUAL: is_nan, Operator.GREATER_OR_EQUAL: is_nan, Operator.GREATER: _NEVER}
         return always.get(operator, field.is_valid() if operator is Operator.LESS_OR_EQUAL else ~is_nan)
     found = _COMPARE[operator](field, pa.scalar(value, pa.float64()).cast(type_, safe=False))
-    return found | is_nan if operator in _ABOVE else found
+    # Not only for numbers above: Arrow skips row groups by statistics, and statistics leave NaN out.
+    return found | is_nan if operator in (*_ABOVE, Operator.NOT_EQUAL) else found
 
 
 def _exact(field: pc.Expression, operator: Operator, value: Decimal, type_: pa.DataType) -> pc.Expression:

@@ -13,6 +13,7 @@ from typing import Final
 
 from metastore.client.client import MetastoreClient
 from metastore.client.errors import NoSuchTableError, StaleSnapshotError, UnreadableTableError
+from metastore.client.reading.buckets import files_of_buckets
 from metastore.client.reading.file_systems import FileSystems
 from metastore.client.reading.filters import parse_where
 from metastore.client.reading.formats import check_readable
@@ -99,7 +100,8 @@ class Snapshots:
             now = self._client.get_table(table.database, table.name)
             files, doubtful = self._listed(plan)
             if _same_table(now, table) and (not doubtful or self._confirmed(table, predicate, plan, doubtful, files)):
-                return Source(table, tuple(column.name for column in table.partition_columns), plan, files)
+                kept = files_of_buckets(table, plan, predicate, files)
+                return Source(table, tuple(column.name for column in table.partition_columns), plan, kept)
             if not _same_table(now, table):
                 check_readable(now)
                 table = now

@@ -17,6 +17,8 @@ import pytest
 from metastore.client import MetastoreClient, dataset, files, read
 from metastore.client.errors import InvalidFilterError
 from metastore.client.structs import PublishMode
+from metastore.domain.bucket_hash import bucket_hash
+from metastore.domain.buckets import bucket_file
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from tests.wire.builders import skewed
 from tests.wire.reading.tables import ORC, Written, make_table, write_file
@@ -227,6 +229,25 @@ def test_directories_of_skewed_values_are_pruned(metastore: MetastoreClient) -> 
         where: len([*files(metastore, written.full_name, where)]) for where in ("x = 'a'", "x = 'b'", "x = 'c'")
     }
     assert read_for == {"x = 'a'": 2, "x = 'b'": 2, "x = 'c'": 3}
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_buckets_are_pruned(metastore: MetastoreClient, version: str) -> None:
+    sd = {"bucketCols": ["id"], "numBuckets": 4}
+    parameters = {"bucketing_version": version}
+    written = make_table(metastore, {"id": "bigint"}, {"ds": "string"}, sd=sd, parameters=parameters)
+    query_id, location = written.begin(), f"{written.root}/ds=1"
+    for number in range(20):
+        digest = bucket_hash("bigint", number, int(version))
+        assert digest is not None
+        written.write(location, query_id, ids(number), bucket_file((digest & 0x7FFFFFFF) % 4, ""))
+    written.publish(query_id, ["1"], PublishMode.CREATE, f"file:{location}")
+    assert len([*files(metastore, written.full_name)]) == 20
+    for where, expected in (("id = 7", [7]), ("id in (3, 4)", [3, 4]), ("id = 7.5", []), ("id is null", [])):
+        assert rows(dataset(metastore, written.full_name, where, ["id"])) == [(number,) for number in expected]
+        assert len([*files(metastore, written.full_name, where)]) < 20
+    write_file(Path(location) / "other.parquet", ids(7))
+    assert dataset(metastore, written.full_name, "id = 7").to_table()["id"].to_pylist() == [7, 7]
 
 
 def test_sub_directories_are_rows_of_their_partition(metastore: MetastoreClient, table: Written) -> None:
