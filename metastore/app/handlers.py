@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -82,49 +83,77 @@ def make_handlers(
     settings: Settings, services: Services, security: Security, listener: Listener | PollingListener
 ) -> dict[str, Any]:
     """Returns the handlers by noun, which is the name of their module."""
-    timeout, most_open = timedelta(seconds=settings.txn_timeout), settings.max_open_transactions
-    partitions_write = PartitionWriteService(*services.changing)
-    expressions, values = PartitionExpressionService(services.store), PartitionValueService(services.store)
-    alter = TableAlterService(*services.changing, follow_columns=settings.dependent_schema_change == "propagate")
-    publishing = PublishingService(*services.changing)
-    waiting = PartitionWaitingService(services.store, listener, most=max(1, settings.max_threads // 4))
     return {
-        "config": ConfigHandlers(ConfigService(settings), security.callers),
-        "databases": DatabaseHandlers(services.databases),
-        "tables": TableHandlers(services.tables, alter),
-        "fields": FieldHandlers(services.tables),
-        "partitions_read": PartitionReadHandlers(services.partitions),
-        "partition_names": PartitionNameHandlers(services.partitions),
-        "partitions_write": PartitionWriteHandlers(
-            partitions_write, PartitionAlterService(*services.changing), expressions
-        ),
-        "catalogs": CatalogHandlers(CatalogService(*services.changing)),
-        "types": TypeHandlers(TypeService(services.store)),
-        "functions": FunctionHandlers(FunctionService(services.store, current_time)),
-        "column_statistics": ColumnStatisticsHandlers(
-            ColumnStatisticsReadService(services.store), ColumnStatisticsWriteService(services.store, current_time)
-        ),
-        "constraints": ConstraintHandlers(ConstraintService(services.store)),
-        "indexes": IndexHandlers(IndexService(*services.changing), services.tables),
-        "notifications": NotificationHandlers(services.notifications),
-        "partition_specs": PartitionSpecHandlers(PartitionSpecService(services.store), partitions_write),
-        "partition_expressions": PartitionExpressionHandlers(expressions, values),
-        "truncation": TruncationHandlers(TruncationService(*services.changing)),
-        "partition_exchange": PartitionExchangeHandlers(PartitionExchangeService(services.journal)),
-        "roles": RoleHandlers(RoleService(services.store, current_time)),
-        "privileges": PrivilegeHandlers(PrivilegeService(services.store, current_time, services.rights)),
-        "tokens": TokenHandlers(TokenService(services.store), security.delegation),
-        "partition_events": PartitionEventHandlers(PartitionEventService(services.store)),
-        "materialized_views": MaterializedViewHandlers(MaterializedViewService(services.store, timeout)),
-        "locks": LockHandlers(LockService(services.store, timeout, settings.max_locks)),
-        "transactions": TransactionHandlers(TransactionService(services.store, timeout, services.rights, most_open)),
-        "write_ids": WriteIdHandlers(WriteIdService(services.store, timeout)),
-        "compactions": CompactionHandlers(CompactionService(services.store)),
-        "hiveserver": HiveServerHandlers(),
-        "dependencies": DependencyHandlers(DependencyService(services.store, current_time), waiting),
-        "runtime_statistics": RuntimeStatisticsHandlers(RuntimeStatisticsService(services.store)),
-        "scans": ScanHandlers(ScanService(services.store), values),
-        "cleaning": CleaningHandlers(services.cleaning, FileCheckService(services.journal, services.rights)),
-        "undrop": UndropHandlers(services.undrop),
-        "writes": WriteHandlers(WriteService(services.store, most_open), publishing),
+        type(handlers).__module__.rpartition(".")[2]: handlers
+        for handlers in (
+            *_of_objects(settings, services),
+            *_of_partitions(services),
+            *_of_writes_and_drops(settings, services),
+            *_of_transactions(settings, services),
+            *_of_access(services, security),
+            DependencyHandlers(
+                DependencyService(services.store, current_time),
+                PartitionWaitingService(services.store, listener, most=max(1, settings.max_threads // 4)),
+            ),
+            ConfigHandlers(ConfigService(settings), security.callers),
+            NotificationHandlers(services.notifications),
+            HiveServerHandlers(),
+        )
     }
+
+
+def _of_objects(settings: Settings, services: Services) -> Iterator[object]:
+    """Yields the handlers of the objects of the catalog, except partitions."""
+    alter = TableAlterService(*services.changing, follow_columns=settings.dependent_schema_change == "propagate")
+    yield CatalogHandlers(CatalogService(*services.changing))
+    yield DatabaseHandlers(services.databases)
+    yield TableHandlers(services.tables, alter)
+    yield FieldHandlers(services.tables)
+    yield ConstraintHandlers(ConstraintService(services.store))
+    yield FunctionHandlers(FunctionService(services.store, current_time))
+    yield IndexHandlers(IndexService(*services.changing), services.tables)
+    yield TypeHandlers(TypeService(services.store))
+    yield RuntimeStatisticsHandlers(RuntimeStatisticsService(services.store))
+
+
+def _of_partitions(services: Services) -> Iterator[object]:
+    """Yields the handlers of partitions, of their scans, and of column statistics."""
+    write = PartitionWriteService(*services.changing)
+    expressions, values = PartitionExpressionService(services.store), PartitionValueService(services.store)
+    yield PartitionReadHandlers(services.partitions)
+    yield PartitionNameHandlers(services.partitions)
+    yield PartitionWriteHandlers(write, PartitionAlterService(*services.changing), expressions)
+    yield PartitionSpecHandlers(PartitionSpecService(services.store), write)
+    yield PartitionExpressionHandlers(expressions, values)
+    yield PartitionExchangeHandlers(PartitionExchangeService(services.journal))
+    yield PartitionEventHandlers(PartitionEventService(services.store))
+    yield ScanHandlers(ScanService(services.store), values)
+    yield ColumnStatisticsHandlers(
+        ColumnStatisticsReadService(services.store), ColumnStatisticsWriteService(services.store, current_time)
+    )
+
+
+def _of_writes_and_drops(settings: Settings, services: Services) -> Iterator[object]:
+    """Yields the handlers of writes, truncation, undrop and cleaning."""
+    writes = WriteService(services.store, settings.max_open_transactions)
+    yield WriteHandlers(writes, PublishingService(*services.changing))
+    yield TruncationHandlers(TruncationService(*services.changing))
+    yield UndropHandlers(services.undrop)
+    yield CleaningHandlers(services.cleaning, FileCheckService(services.journal, services.rights))
+
+
+def _of_transactions(settings: Settings, services: Services) -> Iterator[object]:
+    """Yields the handlers of locks, transactions and compactions."""
+    timeout, most_open = timedelta(seconds=settings.txn_timeout), settings.max_open_transactions
+    yield LockHandlers(LockService(services.store, timeout, settings.max_locks))
+    yield TransactionHandlers(TransactionService(services.store, timeout, services.rights, most_open))
+    yield WriteIdHandlers(WriteIdService(services.store, timeout))
+    yield MaterializedViewHandlers(MaterializedViewService(services.store, timeout))
+    yield CompactionHandlers(CompactionService(services.store))
+
+
+def _of_access(services: Services, security: Security) -> Iterator[object]:
+    """Yields the handlers of roles, privileges and delegation tokens."""
+    yield RoleHandlers(RoleService(services.store, current_time))
+    yield PrivilegeHandlers(PrivilegeService(services.store, current_time, services.rights))
+    yield TokenHandlers(TokenService(services.store), security.delegation)
