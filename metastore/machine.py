@@ -21,7 +21,7 @@ _MOST_WORKERS: Final = 4  # largest default: each worker opens several database 
 _MOST_CONNECTIONS: Final = 10_000
 _OTHER_FILES: Final = 256  # descriptors of a worker that are not client connections
 _SHARE: Final = 0.9  # of the machine or container; the rest is for the kernel and file buffers
-_SUPERVISOR_MEMORY: Final = 96 * 2**20  # bytes of the processes that are not workers
+_SUPERVISOR_MEMORY: Final = 96 * 2**20  # bytes of the processes that are neither workers nor PostgreSQL's
 _POSTGRES_MEMORY: Final = 64 * 2**20  # bytes of the embedded PostgreSQL besides its shared buffers
 _POSTGRES_SHARE: Final = 8  # the shared buffers take one eighth of the memory
 _LARGEST_BUFFERS: Final = 512 * 2**20
@@ -33,8 +33,7 @@ def worker_defaults(workers: int | None, memory_limit: int | None, *, embedded: 
     All processes together must fit into the container: the kernel kills one of them otherwise. `embedded`: the embedded
     PostgreSQL runs in the same container.
     """
-    reserved = _SUPERVISOR_MEMORY + (_POSTGRES_MEMORY + postgres_buffers() if embedded else 0)
-    available = int(memory_bytes() * _SHARE) - reserved
+    available = int(memory_bytes() * _SHARE) - _reserved(embedded=embedded)
     if workers is None:
         workers = max(1, min(processors(), _MOST_WORKERS, available // max(1, memory_limit or LEAST_MEMORY)))
     if memory_limit is None:
@@ -44,7 +43,12 @@ def worker_defaults(workers: int | None, memory_limit: int | None, *, embedded: 
 
 def needed_bytes(workers: int, memory_limit: int, *, embedded: bool) -> int:
     """Returns the memory that all processes of a server may use, in bytes."""
-    return workers * memory_limit + _SUPERVISOR_MEMORY + (_POSTGRES_MEMORY if embedded else 0)
+    return workers * memory_limit + _reserved(embedded=embedded)
+
+
+def _reserved(*, embedded: bool) -> int:
+    """Returns the bytes for the processes that are not workers."""
+    return _SUPERVISOR_MEMORY + (_POSTGRES_MEMORY + postgres_buffers() if embedded else 0)
 
 
 def connection_default() -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from metastore import machine as machine_module
-from metastore.machine import memory_bytes, processors
+from metastore.machine import memory_bytes, needed_bytes, processors
 from metastore.settings import Settings
 from metastore.storage.postgres.configuration import configuration
 
@@ -94,3 +94,4 @@ def test_buffers_of_the_embedded_postgresql_fit_the_container(monkeypatch: pytes
         monkeypatch.setattr(machine_module, "memory_bytes", lambda: available * MIB)  # noqa: B023 - called at once
         assert machine_module.postgres_buffers() == buffers * MIB
         assert f"shared_buffers = {buffers * 1024}kB\n" in configuration(100)
+        assert needed_bytes(1, 0, embedded=True) - needed_bytes(1, 0, embedded=False) == (64 + buffers) * MIB
