@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +11,8 @@ from metastore.client import MetastoreClient, connect, errors
 from metastore.errors import ConfigurationError, InvalidInputError, NotFoundError, UnavailableError
 
 _TIMEOUT = 30.0  # seconds
+_MISSING_TABLE = re.compile(r"(\S+)\.\S+ table not found")
+_MISSING_DATABASE = re.compile(r"database \S+ not found")
 
 
 @contextmanager
@@ -36,7 +39,7 @@ def connected_client(uris: str, timeout: float = _TIMEOUT) -> Iterator[Metastore
     except (errors.InvalidAddressError, errors.CredentialsError) as error:
         raise ConfigurationError(str(error)) from error
     except errors.NoSuchObjectError as error:
-        raise NotFoundError(str(error)) from error
+        raise NotFoundError(f"{error}{_hint(str(error))}") from error
     except (errors.UnreadableTableError, errors.InvalidFilterError, errors.StaleSnapshotError) as error:
         raise InvalidInputError(str(error)) from error
     except errors.MetastoreUnavailableError as error:
@@ -45,3 +48,10 @@ def connected_client(uris: str, timeout: float = _TIMEOUT) -> Iterator[Metastore
         raise UnavailableError(str(error)) from error
     except errors.ClientError as error:
         raise UnavailableError(f"{uris}: {error}") from error
+
+
+def _hint(text: str) -> str:
+    """Returns the command that lists the names among which an object is missing."""
+    if match := _MISSING_TABLE.fullmatch(text):
+        return f". List the tables with: metastore tables {match[1]}"
+    return ". List the databases with: metastore databases" if _MISSING_DATABASE.fullmatch(text) else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import socket
 import subprocess
@@ -360,4 +361,6 @@ def read(terminal: int) -> bytes:
 
 def test_a_missing_object_is_one_line(metastore_server: Server, one_line: Callable[..., str]) -> None:
     for arguments in (["tables", "nowhere"], ["table", "default.nothing"], ["table", "nothing"]):
-        assert arguments[-1].rpartition(".")[2] in one_line(*arguments, "--uri", metastore_server.uri)
+        line = one_line(*arguments, "--uri", metastore_server.uri)
+        assert arguments[-1].rpartition(".")[2] in line
+        assert re.search(r"List the \w+ with: metastore (databases|tables default)$", line)
