@@ -62,11 +62,24 @@ def test_the_version_is_the_same_everywhere() -> None:
     assert head.group(1) == declared == version("metastore")
 
 
-def test_the_readme_names_every_package() -> None:
+def test_the_readme_and_the_architecture_name_every_package() -> None:
+    packages = {path.parent.name for path in (ROOT / "metastore").glob("*/__init__.py")}
     readme = (ROOT / "README.md").read_text()
+    assert {package for package in packages if f"{package}/" not in readme} == set()
+    table = (
+        (ROOT / "docs" / "explanation" / "architecture.md").read_text().partition("| package |")[2].partition("\n\n")[0]
+    )
+    rows = re.findall(r"^\| (`.+?`) \|", table, re.MULTILINE)
+    assert sorted(name.strip("`") for row in rows for name in row.split(", ")) == sorted(packages)
 
-    packages = [path.parent.name for path in (ROOT / "metastore").glob("*/__init__.py")]
-    assert [package for package in packages if f"{package}/" not in readme] == []
+
+def test_the_index_lists_every_page() -> None:
+    docs = ROOT / "docs"
+    linked = {(docs / link).resolve() for link in re.findall(r"\]\(([^)#\s]+)", (docs / "index.md").read_text())}
+    pages = {*GENERATED, *(page for page in docs.rglob("*.md") if page.parent.name != "decisions")} - {
+        docs / "index.md"
+    }
+    assert pages - linked == set()
 
 
 def test_the_readme_has_at_most_120_lines() -> None:
