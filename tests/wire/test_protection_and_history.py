@@ -48,7 +48,8 @@ def test_protected_objects_are_not_dropped(hive_client: Any, metastore_server: S
     assert capsys.readouterr().out == f"{full} is protected: drops are rejected.\n{full} is not protected.\n"
     hive_client.drop_table(database, name, True)
     assert run(["protect", full, "--uri", metastore_server.uri]) == 1
-    assert capsys.readouterr().err == f"metastore: {full} table not found\n"
+    advice = f"List the tables with: metastore tables {database}"
+    assert capsys.readouterr().err == f"metastore: {full} table not found. {advice}\n"
 
 
 def test_a_location_that_changes_meanwhile_is_kept(
