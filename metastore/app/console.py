@@ -60,7 +60,7 @@ def make_console(settings: Settings, url: str, metrics: SharedMetrics, gauges: C
     warehouse = Warehouse(settings.warehouse, settings.roots)
     rights = make_authorization(settings, store, warehouse.roots) or Everyone(store)
     groups = Groups(settings)
-    activity = _activity(store, rights, settings)
+    activity = ActivityService(store, _timeout(settings), rights)
     authenticator = _authenticator(settings, store)
     near = partial(near_names, SearchService(store, rights))
     site = Site(authenticator, groups.of, activity.sees_health, activity.privileges_version, near, _CONNECTIONS)
@@ -77,8 +77,8 @@ def _pool(metrics: SharedMetrics) -> tuple[float, float]:
     return used, size
 
 
-def _activity(store: Store, rights: Authorization, settings: Settings) -> ActivityService:
-    return ActivityService(store, timedelta(seconds=settings.txn_timeout), rights)
+def _timeout(settings: Settings) -> timedelta:
+    return timedelta(seconds=settings.txn_timeout)
 
 
 def pages_of(
@@ -90,12 +90,13 @@ def pages_of(
     pool: Callable[[], tuple[float, float]] = lambda: (0.0, 0.0),
 ) -> list[Page]:
     """Returns the pages that read the database. `gauges`, `pool`: see `HealthPages`."""
-    sizes, activity = SizeOverview(store, rights), _activity(store, rights, settings)
+    timeout = _timeout(settings)
+    sizes, activity = SizeOverview(store, rights), ActivityService(store, timeout, rights)
     health = HealthPages(activity, sizes, settings, gauges, pool)
     groups = (
         health,
         ActivityPages(activity),
-        CatalogPages(SearchService(store, rights), AttentionService(store, rights, activity), health.warnings),
+        CatalogPages(SearchService(store, rights), AttentionService(store, rights, timeout), health.warnings),
         TablePages(TableOverviewService(store, rights), sizes),
         PartitionPages(PartitionCalendarService(store, rights)),
         GrowthPages(sizes),

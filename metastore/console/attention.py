@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
-from metastore.console.activity import ActivityService
 from metastore.console.overview import Overview
 from metastore.domain.freshness import Freshness, freshness
 from metastore.domain.names import DatabaseName
 from metastore.domain.partition_calendar import DATE_NAMES, DATE_TYPES
 from metastore.services.authorization.authorization import Authorization
-from metastore.storage.unit_of_work import Store
+from metastore.storage.queries.visibility import Scope
+from metastore.storage.unit_of_work import Store, UnitOfWork
 
 _LISTED: Final = 10  # of each kind
 _DAY: Final = 86_400
@@ -30,57 +31,67 @@ Item = dict[str, Any]
 
 
 class AttentionService(Overview):
-    """Finds tables and writes that need attention."""
+    """Reads the first page: databases, and tables and writes that need attention."""
 
     def __init__(
-        self, store: Store, rights: Authorization, activity: ActivityService, now: Callable[[], float] = time.time
+        self, store: Store, rights: Authorization, timeout: timedelta, now: Callable[[], float] = time.time
     ) -> None:
+        """`timeout`: how long a write lives without a heartbeat."""
         super().__init__(store, rights)
-        self._activity = activity
+        self._timeout = timeout
         self._now = now
 
-    def figures(self, databases: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Adds to databases the bytes and files of their tables, and the time of their last change, if it is recent."""
+    def databases(self, catalog: str, after: str, limit: int) -> list[dict[str, Any]]:
+        """Lists databases after one, with the number, bytes and files of their tables, and the time of their last
+        change, if it is recent.
+        """
         *_, seen = self._caller()
         with self._store.read() as work:
-            found = work.attention.figures([DatabaseName(row["catalog"], row["database"]) for row in databases], seen)
-        figures = {(row["catalog"], row["database"]): row for row in found}
-        empty = {"bytes": None, "files": None, "changed": None}
-        return [{**row, **empty, **figures.get((row["catalog"], row["database"]), {})} for row in databases]
+            return _databases(work, catalog, after, limit, seen)
 
-    def items(self) -> list[Item]:
-        """Returns what needs attention, the most urgent kind first, at most ten of each kind."""
-        *_, seen = self._caller()
-        now = self._now()
-        today = datetime.fromtimestamp(now, UTC).date()
+    def first_page(self, limit: int) -> tuple[list[dict[str, Any]], list[Item]]:
+        """Returns the first databases, as `databases` does, and what needs attention: the most urgent kind first, at
+        most ten of each kind.
+        """
+        user, is_admin, seen = self._caller()
         with self._store.read() as work:
+            databases = _databases(work, "", "", limit, seen)
             dated = work.attention.dated(DATE_NAMES.pattern, DATE_TYPES.pattern, seen)
             growing = work.sizes.top("growth", 5 * _LISTED, seen)
             small = work.sizes.top("small_files", 5 * _LISTED, seen)
+            held = work.activity.held(user, self._timeout, seen, is_admin=is_admin)
+        now = self._now()
+        today = datetime.fromtimestamp(now, UTC).date()
         judged = [(row, found) for row in dated if (found := freshness(row["days"], today))]
         kinds = (
-            self._failed_writes(now),
+            _failed_writes(held, now),
             _late(judged),
             _missing(judged),
             map(_small_files, filter(_has_small_files, small)),
             map(_growing, filter(_grows, growing)),
         )
-        return [item for items in kinds for item in list(items)[:_LISTED]]
+        return databases, [item for items in kinds for item in list(items)[:_LISTED]]
 
-    def _failed_writes(self, now: float) -> Iterator[Item]:
-        """Yields the tables with writes that have failed within a day, or whose writer is gone."""
-        held = self._activity.held()
-        failed = [write for write in held["writes"] if write["state"] in _FAILED]
-        failed += [
-            write for write in held["ended"] if write["outcome"] not in _ENDED_WELL and write["ended"] > now - _DAY
-        ]
-        counts: dict[tuple[str, str, str], int] = {}
-        for write in failed:
-            name = (write["catalog"], write["database"], write["table"])
-            counts[name] = counts.get(name, 0) + 1
-        for (catalog, database, table), number in counts.items():
-            text = "1 write has failed" if number == 1 else f"{number} writes have failed"
-            yield {"kind": "failed write", **_named(catalog, database, table), "text": text, "page": "/locks"}
+
+def _databases(work: UnitOfWork, catalog: str, after: str, limit: int, seen: Scope) -> list[dict[str, Any]]:
+    databases = work.search.databases(catalog, after, limit, seen)
+    found = work.attention.figures([DatabaseName(row["catalog"], row["database"]) for row in databases], seen)
+    figures = {(row["catalog"], row["database"]): row for row in found}
+    empty = {"bytes": None, "files": None, "changed": None}
+    return [{**row, **empty, **figures.get((row["catalog"], row["database"]), {})} for row in databases]
+
+
+def _failed_writes(held: dict[str, list[dict[str, Any]]], now: float) -> Iterator[Item]:
+    """Yields the tables with writes that have failed within a day, or whose writer is gone."""
+    failed = [write for write in held["writes"] if write["state"] in _FAILED]
+    failed += [write for write in held["ended"] if write["outcome"] not in _ENDED_WELL and write["ended"] > now - _DAY]
+    for (catalog, database, table), number in Counter(map(_table_of, failed)).items():
+        text = "1 write has failed" if number == 1 else f"{number} writes have failed"
+        yield {"kind": "failed write", **_named(catalog, database, table), "text": text, "page": "/locks"}
+
+
+def _table_of(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["catalog"], row["database"], row["table"]
 
 
 def _named(catalog: str, database: str, table: str) -> dict[str, str]:

@@ -22,12 +22,6 @@ class SearchService(Overview):
         with self._store.read() as work:
             return work.search.tables(query, limit, seen)
 
-    def databases(self, catalog: str, after: str, limit: int) -> list[dict[str, Any]]:
-        """Lists databases after one, with the number of their tables."""
-        *_, seen = self._caller()
-        with self._store.read() as work:
-            return work.search.databases(catalog, after, limit, seen)
-
     def tables_of(self, database: DatabaseName, after: str, limit: int) -> list[dict[str, Any]]:
         """Lists the tables of a database after one. Raises NotFoundError for an unknown or hidden database."""
         *_, seen = self._caller()

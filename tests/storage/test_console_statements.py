@@ -29,7 +29,7 @@ USERS = ("root", "owner", "other", "ruled", "clerk")
 OF_TABLE = {"catalog": "hive", "database": "db", "table": "events"}
 MOST = 3
 MOST_OF = {
-    "/": 7,  # databases, their figures, dates, growth, small files and writes, and warnings
+    "/": 8,  # privileges and scope, databases, figures, dates, growth, small files, writes; warnings of administrators
     "/tables/{catalog}/{database}/{table}/dependencies": 7,  # views above and below are looked up, too
 }
 LARGE = ("tables", "partitions", "column_lists", "storage_descriptors", "notification_log", "privileges")

@@ -45,12 +45,13 @@ class CatalogPages:
             return {"q": query, "tables": tables, "total": matches[0]["total"] if matches else 0, "near": near}
         after = parameters.text("after")
         catalog = parameters.text("catalog", "" if not after else DEFAULT_CATALOG)
-        databases = self._search.databases(catalog, after, _LISTED + 1)
-        listed = self._attention.figures(databases[:_LISTED])
-        more = {"databases": listed, "more": len(databases) > _LISTED}
+        attention: dict[str, Any] = {"attention": [], "warnings": []}
         if after or catalog:
-            return {"q": "", **more, "attention": [], "warnings": []}
-        return {"q": "", **more, "attention": self._attention.items(), "warnings": self._warnings()}
+            databases = self._attention.databases(catalog, after, _LISTED + 1)
+        else:
+            databases, items = self._attention.first_page(_LISTED + 1)
+            attention = {"attention": items, "warnings": self._warnings()}
+        return {"q": "", "databases": databases[:_LISTED], "more": len(databases) > _LISTED, **attention}
 
     def database(self, parameters: Parameters) -> Data:
         """The tables of a database."""

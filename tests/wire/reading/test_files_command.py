@@ -40,7 +40,7 @@ def test_files_are_listed(
 @pytest.mark.parametrize(
     ("name", "where", "message"),
     [
-        ("missing", None, "metastore: default.missing table not found. List the tables with: metastore tables default\n"),
+        ("missing", None, "default.missing table not found. List the tables with: metastore tables default\n"),
         ("no table!", None, "metastore: 'no table!' is not a valid name. Write DATABASE.TABLE.\n"),
         (None, "y = 1", "t has no column y, which where names; it has id\n"),
         (None, "id", "expected a comparison, found the end of the filter\n"),
