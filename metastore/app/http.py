@@ -30,8 +30,8 @@ from metastore.storage.queries.repository import Session
 from metastore.storage.repositories.blocking import Blocking
 from metastore.storage.repositories.databases import Databases
 from metastore.transport.certificate import Certificate
+from metastore.warehouse.file_systems import set_s3_timeout
 from metastore.warehouse.filesystem import Warehouse
-from metastore.warehouse.kinds import set_s3_timeout
 from metastore.web.application import Pages, make_application
 from metastore.web.blocked_calls import BlockedCalls, Blockers
 from metastore.web.probe import DatabaseProbe, OverloadError, ProbeError

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from mmap import mmap
 from typing import Any, Final
@@ -32,6 +33,7 @@ from metastore.services.authorization.everyone import Everyone
 from metastore.services.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.file_check import FileCheckService
 from metastore.services.files.journal import Journal, ignore_step
+from metastore.services.files.ownership import borrowed_databases
 from metastore.services.files.reconciliation import ReconciliationService
 from metastore.services.servers import ServerService
 from metastore.services.sizes import SizeService
@@ -44,8 +46,8 @@ from metastore.storage.postgres.listener import make_listener
 from metastore.storage.postgres.watch import Watch
 from metastore.storage.repositories.servers import Registration
 from metastore.storage.unit_of_work import Store
+from metastore.warehouse.file_systems import set_s3_timeout
 from metastore.warehouse.filesystem import Warehouse
-from metastore.warehouse.kinds import set_s3_timeout
 
 log = logging.getLogger("metastore.app")
 
@@ -194,7 +196,7 @@ class Application:
             self._rights,
             read_only=settings.read_only,
             audit_log=self._audit,
-            followed=self.services.databases.followed,
+            followed=partial(borrowed_databases, self._store),
             forwarder=forwarder,
         )
         quotas = QuotaGuard(parse_quotas(settings.quotas)) if settings.quotas else None

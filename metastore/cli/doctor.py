@@ -22,8 +22,8 @@ from metastore.settings import SECTIONS, Settings
 from metastore.settings.sources import Sourced, read
 from metastore.transport.bind import BindError, listen
 from metastore.transport.certificate import Certificate, CertificateError
+from metastore.warehouse.file_systems import set_s3_timeout
 from metastore.warehouse.filesystem import Warehouse
-from metastore.warehouse.kinds import set_s3_timeout
 
 _OTHER_FILES: Final = 256  # descriptors of a worker that are not client connections
 _DAY: Final = 86_400

@@ -1,10 +1,14 @@
-"""Skewed columns: validation of declarations, and pruning of the directories of list-bucketed partitions."""
+"""Skewed columns: validation of declarations, the maximum number of skewed values, and pruning of their directories.
+
+Each skewed value is a row in the catalog and possibly a directory in every partition.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from metastore.domain.expression import And, Constant, Expression, Or, push_not
 from metastore.domain.in_lists import merge_in_lists
@@ -15,6 +19,16 @@ from metastore.domain.skew_directories import FLAT_DEFAULT, flat_prefix
 from metastore.domain.skew_regions import ColumnRegions, Literal, atom_of
 from metastore.domain.skew_search import Search
 from metastore.errors import InvalidObjectError
+
+MAX_VALUES: Final = "skew.max.values"
+"""Table parameter that overrides the default maximum."""
+
+DEFAULT_MAX_VALUES: Final = 100
+
+AUTO_SHARE: Final = "skew.auto.share"
+"""Table parameter that overrides the default share."""
+
+DEFAULT_SHARE: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +87,27 @@ def pruned_prefixes(skew: Skew, kept: Collection[tuple[str, ...]], *, keeps_defa
     needed = {flat_prefix(skew.columns, value) for value in legal if value in kept}
     pruned = {flat_prefix(skew.columns, value) for value in legal if value not in kept} - needed
     return sorted(pruned) if keeps_default else [*sorted(pruned), FLAT_DEFAULT]
+
+
+def read_limit(name: str, text: str) -> int:
+    """Parses the value of a parameter or setting `name`. Raises InvalidObjectError if it is not a positive number."""
+    if not text.strip().isdecimal() or not int(text):
+        raise InvalidObjectError(f"{name} is {text!r}; it must be 1 or more")
+    return int(text)
+
+
+def check_limit(count: int, maximum: int, owner: str, remedy: str) -> None:
+    """Raises InvalidObjectError if `count` exceeds `maximum`. The message names the table `owner` and the remedy."""
+    if count > maximum:
+        raise InvalidObjectError(
+            f"{owner} cannot be skewed on {count:,} values: at most {maximum:,} are allowed{remedy}"
+        )
+
+
+def check_count(count: int, parameters: Mapping[str, str], owner: str) -> None:
+    """Raises InvalidObjectError if `count` exceeds the maximum in the parameters of the table `owner`."""
+    maximum = read_limit(f"{owner}: {MAX_VALUES}", parameters.get(MAX_VALUES, str(DEFAULT_MAX_VALUES)).strip())
+    check_limit(count, maximum, owner, f"; keep the heaviest, or set the table's parameter {MAX_VALUES}")
 
 
 def _literals(tree: Expression) -> Iterator[Literal]:

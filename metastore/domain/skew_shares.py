@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from metastore.domain.skew_limit import AUTO_SHARE, DEFAULT_SHARE
+from metastore.domain.skew import AUTO_SHARE, DEFAULT_SHARE
 
 _LEAST: Final = 1e-9
 """Smaller thresholds of tables are ignored."""

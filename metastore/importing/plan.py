@@ -21,7 +21,7 @@ from metastore.importing.sources.source import LogState, Source, Survey
 from metastore.importing.target import existing_of
 from metastore.storage.importing.imports import Finding
 from metastore.storage.unit_of_work import UnitOfWork
-from metastore.warehouse import paths, schemes
+from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
 
 _MOST: Final = 1_000  # findings of one kind
@@ -103,7 +103,7 @@ def access(location: str, roots: Roots) -> str:
     """Returns how this server reaches a root of locations after the switch. The import itself accesses no file."""
     if not paths.absolute([f"{location.rstrip('/')}/x"]):
         return "only registered: it is not an absolute location"
-    scheme = schemes.SERVED.get(schemes.canonical(location.partition(":")[0].lower() if ":" in location else "file"))
+    scheme = paths.SERVED.get(paths.canonical_scheme(location.partition(":")[0].lower() if ":" in location else "file"))
     if scheme is None:
         return "only registered: this server has no library for the scheme"
     if scheme.module and importlib.util.find_spec(scheme.module) is None:

@@ -29,10 +29,9 @@ from metastore.operations.fields import Arguments
 from metastore.operations.method import Method
 from metastore.protocol.before_hive_4 import REPLACED_METHODS, answer_for, error_for, note_version
 from metastore.protocol.call_record import REJECTED, CallRecords, outcome_of, release
-from metastore.protocol.encoding import write_result
 from metastore.protocol.exceptions import Declared, undeclared
+from metastore.protocol.messages import read_arguments, write_result
 from metastore.protocol.quotas import QuotaGuard
-from metastore.protocol.reading import read_arguments
 from metastore.protocol.rights.guard import Guard
 
 Answer: TypeAlias = Any  # an instance of a generated *_result class, a TApplicationException, or None for oneway

@@ -17,7 +17,7 @@ from metastore.errors import QuotaExceededError
 from metastore.operations.fields import Arguments
 from metastore.operations.method import Method
 from metastore.protocol.call_record import rows_of
-from metastore.protocol.encoding import write_result
+from metastore.protocol.messages import write_result
 
 _MOST_BUCKETS: Final = 10_000
 _SETTING: Final = "METASTORE_QUOTAS"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metastore.context import covers_all
-from metastore.domain import events, table_events
+from metastore.domain import events
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_name, fold
 from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.encoding.redaction import restore_secrets
@@ -80,15 +80,6 @@ class DatabaseService(ChangingService):
         """Reads a database. Raises NotFoundError."""
         with self._store.read() as work:
             return get_database(work, name).encoded
-
-    def followed(self) -> dict[DatabaseName, str]:
-        """Returns the databases that belong to the source of an import, with the import's name.
-
-        Queries the database for each call: no server may accept a change after another one has read that the database
-        belongs to its source.
-        """
-        with self._store.read() as work:
-            return work.imports.borrowed_databases()
 
     def names(self, catalog: str, pattern: str | None) -> list[str]:
         """Lists names, ascending. `pattern`: a regular expression of `domain.names.pattern_regex`; None for all."""
@@ -184,7 +175,7 @@ class DatabaseService(ChangingService):
         kept = list(set(kept) - paths.inside(kept, own))
         operations = plan_removal(work, self._warehouse, spared(roots, purged, kept), own=own)
         operations += plan_removal(work, self._warehouse, spared(roots, removed, kept), own=own, drop_id=drop_id)
-        work.record(*[table_events.drop_table(table_text(struct)) for struct in structs.values()])
+        work.record(*[events.drop_table(table_text(struct)) for struct in structs.values()])
         work.record(events.drop_database(database_text(database)))
         return operations
 

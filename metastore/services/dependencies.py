@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 
-from metastore.domain import table_events
+from metastore.domain import events
 from metastore.domain.dependencies import (
     BASES,
     DEPENDENT,
@@ -69,7 +69,7 @@ class DependencyService(ClockedService):
                 struct = _dependent(dependent, base_table, keys, parameters, owner)
                 struct = prepare(struct, dependent.parent, self._clock())
                 table_id = work.tables.insert(get_home(work, dependent.parent).id, struct)
-                work.record(table_events.create_table(table_text(struct)))
+                work.record(events.create_table(table_text(struct)))
                 work.dependencies.set_base(table_id, base_table.ref.id)
                 rewrite(work, [table_id])
         except AlreadyExistsError:

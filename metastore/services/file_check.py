@@ -16,9 +16,8 @@ from metastore.services.files.ownership import borrowed, without_borrowed
 from metastore.services.files.retired_cleaning import is_visible
 from metastore.services.files.usage import unused
 from metastore.services.rules.existing_files import has_directories
-from metastore.services.rules.locations import locations_of
 from metastore.services.rules.lookup import database_names
-from metastore.services.rules.tables import is_view
+from metastore.services.rules.tables import is_view, locations_of
 from metastore.services.service import FileService
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.partitions import identified

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metastore.domain import table_events
-from metastore.domain.events import EventFilter
+from metastore.domain import events
+from metastore.domain.events import FIELD_SEPARATOR, EventFilter, PartitionText, TableText, encoded_file
 from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, partition_name
-from metastore.domain.table_events import FIELD_SEPARATOR, PartitionText, TableText, encoded_file
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.events import visible_events, visible_filter
@@ -85,15 +84,15 @@ class NotificationService:
             if inserts is None:
                 refresh = bool(data and data.refreshEvent)
                 partitions = _partitions(work, stored, partition_values)
-                events = (table_events.reload(whole, partition, refresh=refresh) for partition in partitions)
+                new = (events.reload(whole, partition, refresh=refresh) for partition in partitions)
             else:
                 partitions = _partitions(work, stored, [values for values, _ in inserts])
-                events = (
+                new = (
                     # As in Hive's InsertEvent, it replaces rows unless the client denies it.
-                    table_events.insert(whole, partition, replace=insert.replace is not False, files=_files(insert))
+                    events.insert(whole, partition, replace=insert.replace is not False, files=_files(insert))
                     for partition, (_, insert) in zip(partitions, inserts, strict=True)
                 )
-            return work.notifications.append(events)
+            return work.notifications.append(new)
 
     def add_writes(self, table: TableName, requests: Sequence[WriteNotificationLogRequest]) -> None:
         """Stores the writes of transactions to a table, for clients that read the events of their commits.

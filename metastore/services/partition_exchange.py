@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 
 from metastore.context import authorization_basis
-from metastore.domain import table_events
+from metastore.domain import events
 from metastore.domain.column_statistics import without_accurate
 from metastore.domain.names import TableName, fold_column
 from metastore.encoding.redaction import redact
@@ -88,8 +88,8 @@ def _exchange(
     work.partitions_write.insert(new.ref, after)
     values = [partition.partition.values for partition in before]
     work.record(
-        *table_events.add_partitions(table_text(tables[1]), values, objects(after)),
-        *table_events.drop_partitions(table_text(tables[0]), values),
+        *events.add_partitions(table_text(tables[1]), values, objects(after)),
+        *events.drop_partitions(table_text(tables[0]), values),
     )
     structs = [partition.partition for partition in after]
     locations = [(was.partition.sd.location, now.sd.location) for was, now in zip(before, structs, strict=True)]

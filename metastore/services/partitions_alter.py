@@ -26,7 +26,6 @@ from metastore.services.files.planning import check_unblocked, plan_moves
 from metastore.services.files.replaced_locations import check_not_replaced, moves_of_replaced
 from metastore.services.rules.denials import denial
 from metastore.services.rules.events import alter_partitions, befores, table_text
-from metastore.services.rules.locations import admit_descriptors, locations_of
 from metastore.services.rules.lookup import get_table, required, taken
 from metastore.services.rules.partitions import (
     PartitionRules,
@@ -36,7 +35,16 @@ from metastore.services.rules.partitions import (
     check_no_location,
     check_version,
 )
-from metastore.services.rules.tables import BASIC, DDL_TIME, MANAGED, fill_statistics, has_statistics, is_view
+from metastore.services.rules.tables import (
+    BASIC,
+    DDL_TIME,
+    MANAGED,
+    admit_descriptors,
+    fill_statistics,
+    has_statistics,
+    is_view,
+    locations_of,
+)
 from metastore.services.service import ChangingService
 from metastore.storage.references import StoredPartition, StoredTable
 from metastore.storage.repositories.partitions import named

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from metastore.domain import table_events
+from metastore.domain import events
 from metastore.domain.column_statistics import NOT_UPDATED
 from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, values_of
@@ -19,11 +19,10 @@ from metastore.services.files.planning import plan_removal
 from metastore.services.files.replaced_locations import replaced_at_defaults
 from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.existing_files import count_files, find_skewed_directories
-from metastore.services.rules.locations import admit_descriptors, is_managed
 from metastore.services.rules.lookup import get_table, get_table_ref, missing_table, required, taken
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor
 from metastore.services.rules.table_data import check_unprotected, locations_of_partition, owns_data, without_owned
-from metastore.services.rules.tables import is_dependent, is_view
+from metastore.services.rules.tables import admit_descriptors, is_dependent, is_managed, is_view
 from metastore.services.service import ChangingService
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import PARTITIONS
@@ -105,7 +104,7 @@ class PartitionWriteService(ChangingService):
         struct = stored.encoded.decode()
         ids = work.partitions_write.insert(stored.ref, adding)
         values = [one.partition.values for one in adding]
-        work.record(*table_events.add_partitions(table_text(struct), values, objects(adding)))
+        work.record(*events.add_partitions(table_text(struct), values, objects(adding)))
         follow_added(work, stored, struct, ids, values)
         require_partitions_apart(work, stored, [(one.name, one.partition.sd.location) for one in adding], ids)
 
@@ -179,7 +178,7 @@ class PartitionWriteService(ChangingService):
             check_unprotected(struct)
             removes_files = delete_data and owns_data(struct)
             operations = self._plan_removal(work, stored, dropped, drop_id) if removes_files else []
-            work.record(*table_events.drop_partitions(table_text(struct), dropped.values))
+            work.record(*events.drop_partitions(table_text(struct), dropped.values))
             if is_dependent(struct):
                 rewrite(work, [stored.ref.id])
             return dropped.encoded, operations

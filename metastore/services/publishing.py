@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from metastore.context import lacks
-from metastore.domain import table_events
+from metastore.domain import events
 from metastore.domain.column_statistics import ACCURATE, ANALYZED, COUNTS, is_count
 from metastore.domain.file_formats import changed_formats
 from metastore.domain.names import TableName
@@ -25,10 +25,9 @@ from metastore.services.files.planning import check_unblocked
 from metastore.services.files.replaced_locations import replaced_locations, retire
 from metastore.services.rules.denials import denial
 from metastore.services.rules.events import befores, table_text, write_partitions
-from metastore.services.rules.locations import admit_descriptors, locations_of
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor
-from metastore.services.rules.tables import DDL_TIME
+from metastore.services.rules.tables import DDL_TIME, admit_descriptors, locations_of
 from metastore.services.service import ChangingService
 from metastore.storage.references import TABLE_ITSELF, StoredPartition, StoredTable
 from metastore.storage.repositories.drops import OVERWRITTEN
@@ -181,7 +180,7 @@ class PublishingService(ChangingService):
         table.parameters[DDL_TIME] = str(self._clock())
         work.tables.update(stored.ref.id, stored.ref.database_id, table)
         after = table_text(table)
-        work.record(table_events.alter_table(before, after), table_events.insert(after, None, replace=_replaces(entry)))
+        work.record(events.alter_table(before, after), events.insert(after, None, replace=_replaces(entry)))
         replaced = replaced_locations(old, table.sd) if _replaces(entry) else []
         return PublishResult(versions=[stored.ref.version + 1], replaced=replaced), drop_id
 
@@ -278,7 +277,7 @@ def _forget_counts_of_all(work: UnitOfWork, stored: StoredTable) -> None:
     before = table_text(table)
     _forget_counts(table.parameters)
     work.tables.update(stored.ref.id, stored.ref.database_id, table)
-    work.record(table_events.alter_table(before, table_text(table)))
+    work.record(events.alter_table(before, table_text(table)))
 
 
 def _set_location(sd: StorageDescriptor, entry: PublishPartition) -> None:

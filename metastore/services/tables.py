@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import NamedTuple
 
-from metastore.domain import table_events
+from metastore.domain import events
 from metastore.domain.dependencies import drop_order
 from metastore.domain.filters import parse_filter
 from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.encoding.binary import EncodedStruct
-from metastore.encoding.structs import shallow_copy
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.cascade.retention import Retention
@@ -22,11 +22,10 @@ from metastore.services.rules.constraints import add_constraints
 from metastore.services.rules.events import table_text
 from metastore.services.rules.existing_files import check_newest, count_files, find_skewed_directories
 from metastore.services.rules.indexes import add_index, check_new_index, timed
-from metastore.services.rules.locations import admit_table, is_managed
 from metastore.services.rules.lookup import get_home, get_table, taken
 from metastore.services.rules.materialized_views import add_sources
 from metastore.services.rules.privileges import add_privileges
-from metastore.services.rules.tables import check_unmarked, is_view, prepare, takes_counts
+from metastore.services.rules.tables import admit_table, check_unmarked, is_managed, is_view, prepare, takes_counts
 from metastore.services.rules.transactional import check_new
 from metastore.services.service import ChangingService, Clock
 from metastore.storage.mapping.constraints import Constraint
@@ -95,7 +94,7 @@ class TableService(ChangingService):
 
     def _insert(self, new: _NewTable) -> None:
         """Stores a new table in an attempt of the change loop."""
-        table = shallow_copy(new.table)  # a repeated attempt begins with the table that the client sent
+        table = copy(new.table)  # a repeated attempt begins with the table that the client sent
         table.parameters = dict(table.parameters)
         located = [] if is_view(table) else [table]
         locations = [one.sd.location for one in located]
@@ -107,7 +106,7 @@ class TableService(ChangingService):
             with self._store.transaction() as work:  # 2. plan and commit; nothing to carry out
                 table_id = work.tables.insert(_set_location(work, table, self._warehouse.roots), table)
                 require_default_free(work, table_id, table, is_placed=new.is_placed)
-                work.record(table_events.create_table(table_text(table)))
+                work.record(events.create_table(table_text(table)))
                 if new.constraints:
                     add_constraints(work, table_id, table, new.constraints)
                 if table.privileges is not None:

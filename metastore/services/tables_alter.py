@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from metastore.context import authorization_basis
-from metastore.domain import table_events
+from metastore.domain import events
 from metastore.domain.column_statistics import updates_statistics
 from metastore.domain.names import DatabaseName, TableName, fold
 from metastore.domain.renaming import replaces, truncates
-from metastore.domain.skew_limit import check_count
+from metastore.domain.skew import check_count
 from metastore.domain.type_strings import can_change
 from metastore.encoding.redaction import is_secret, restore_secrets
 from metastore.errors import ConflictError, InvalidInputError, InvalidOperationError
@@ -30,7 +30,6 @@ from metastore.services.files.planning import check_unblocked, plan_moves
 from metastore.services.files.replaced_locations import check_not_replaced
 from metastore.services.rules.events import table_text
 from metastore.services.rules.iceberg_commits import check_commit, modified
-from metastore.services.rules.locations import admit_table
 from metastore.services.rules.lookup import get_home, lock_tables, required, taken
 from metastore.services.rules.meta_confs import disallows_type_changes
 from metastore.services.rules.partitions import check_version
@@ -39,6 +38,7 @@ from metastore.services.rules.tables import (
     DDL_TIME,
     EXTERNAL,
     MANAGED,
+    admit_table,
     check_given,
     fill_statistics,
     is_true,
@@ -173,7 +173,7 @@ class TableAlterService(ChangingService):
             work.change_privileges()
         follow_rename(work, old, new)
         texts = table_text(stored.encoded.decode()), table_text(new)
-        work.record(table_events.alter_table(*texts, truncated=truncates(context)))
+        work.record(events.alter_table(*texts, truncated=truncates(context)))
         follow_altered(work, stored.ref, old, new)
         if not move and new.sd.location != old.sd.location:
             check_unblocked(work, [new.sd.location])

@@ -11,9 +11,9 @@ from metastore.services.files.change_loop import Attempt
 from metastore.services.files.changed_objects import ChangedObjects, Owner
 from metastore.services.files.cleaned_directories import OWN_DIRECTORIES
 from metastore.services.files.planning import plan_truncation
-from metastore.services.rules.locations import is_managed
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.table_data import check_unprotected, directories, owns_data
+from metastore.services.rules.tables import is_managed
 from metastore.services.service import ChangingService
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import TRUNCATED

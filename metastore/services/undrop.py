@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from metastore.domain import events, table_events
+from metastore.domain import events
 from metastore.domain.names import DatabaseName, TableName, check_object_name
 from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
 from metastore.domain.privileges import (
@@ -258,7 +258,7 @@ class UndropService(FileService):
             if is_dependent(table) and not work.dependencies.upwards([stored.ref.id]):
                 raise NotFoundError(f"{stored.ref.name} depends on tables that were purged: create it again")
             undrop_by_name(work, stored)
-            work.record(table_events.create_table(table_text(table)))
+            work.record(events.create_table(table_text(table)))
         return tables
 
     def _rename(self, work: UnitOfWork, stored: StoredTable, name: TableName, moves: Sequence[Move]) -> None:
@@ -287,7 +287,7 @@ class UndropService(FileService):
         table = live.encoded.decode()
         if is_dependent(table):
             rewrite(work, [live.ref.id])
-        work.record(table_events.reload(table_text(table), None, refresh=True))
+        work.record(events.reload(table_text(table), None, refresh=True))
         included, root = None, table.sd.location or ""
         if names is not None:
             partitions = work.partitions.select_stored(live.ref, named(names))

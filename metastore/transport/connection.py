@@ -14,18 +14,16 @@ from thrift.transport.TTransport import TTransportException
 from metastore.context import CallDeferredError, reply_memory
 from metastore.descriptors import writable
 from metastore.transport.buffers import CHUNK, SMALL_MESSAGE, IncompleteError, MessageReader
-from metastore.transport.handshake import Handshake
+from metastore.transport.handshake import Handshake, WireSession, open_wire_session
 from metastore.transport.http import ConnectionRejectedError
 from metastore.transport.listener import Listener
-from metastore.transport.memory import Memory, OverBudgetError, decoding_memory
+from metastore.transport.memory import Address, CallEstimate, Memory, OverBudgetError, decoding_memory
 from metastore.transport.message_scanner import MessageScanner
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import SessionFactory
 from metastore.transport.state import State
 from metastore.transport.streams import unacknowledged
-from metastore.transport.usage import Address, CallEstimate
 from metastore.transport.wire_format import WireFormat
-from metastore.transport.wire_session import WireSession, open_wire_session
 
 logger = logging.getLogger("metastore.transport")
 

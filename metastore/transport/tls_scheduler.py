@@ -10,8 +10,8 @@ from time import sleep, thread_time
 from typing import Final
 
 from metastore.transport.connection import Connection
+from metastore.transport.memory import Address
 from metastore.transport.state import State
-from metastore.transport.usage import Address
 
 logger = logging.getLogger("metastore.transport")
 

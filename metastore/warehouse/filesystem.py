@@ -22,8 +22,7 @@ from metastore.errors import (
     UnavailableError,
 )
 from metastore.warehouse import literal_paths, paths
-from metastore.warehouse.kinds import file_system, supports_deletion
-from metastore.warehouse.opened import means_missing, opened, translate
+from metastore.warehouse.file_systems import file_system, means_missing, opened, supports_deletion, translate
 from metastore.warehouse.roots import Roots
 
 T = TypeVar("T")

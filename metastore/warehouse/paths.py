@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 
 from metastore import caches
 from metastore.errors import InvalidInputError
-from metastore.warehouse import schemes
 
 DEFAULT_DATABASE: Final = "default"
 # The directory in which our Spark library writes data that replaces a table or partition.
@@ -25,6 +24,27 @@ _LOCATION: Final = re.compile(
 )
 # Authorities of the local host. Any other authority of `file:` is rejected (`roots`).
 _LOCAL_HOSTS: Final = ("", "localhost", "127.0.0.1", "[::1]")
+
+
+class Scheme(NamedTuple):
+    """A scheme: other names of it, the Python module that serves it, and the extra in pyproject.toml with its package.
+
+    `module` and `extra` are empty if no package is needed.
+    """
+
+    synonyms: tuple[str, ...] = ()
+    module: str = ""
+    extra: str = ""
+
+
+SERVED: Final = {
+    "file": Scheme(("local",)),  # fsspec also calls the local file system `local`
+    "s3": Scheme(("s3a", "s3n"), "s3fs", "s3"),  # Hadoop had three connectors
+    "gs": Scheme(("gcs",), "gcsfs", "gcs"),
+    "abfs": Scheme(("abfss",), "adlfs", "azure"),
+    "hdfs": Scheme((), "pyarrow", "hdfs"),
+}
+_CANONICAL: Final = {synonym: name for name, scheme in SERVED.items() for synonym in scheme.synonyms}
 
 
 class Location(NamedTuple):
@@ -44,10 +64,15 @@ class Location(NamedTuple):
     @property
     def identity(self) -> tuple[str, str, str]:
         """Equal for two spellings of one location: `s3a://b/x` and `s3://b/x`, `file:/x` and `local://localhost/x`."""
-        scheme, authority = schemes.canonical(self.scheme), self.authority or ""
+        scheme, authority = canonical_scheme(self.scheme), self.authority or ""
         if scheme in ("file", "hdfs"):  # authorities are host names there, not buckets
             authority = authority.lower()
         return scheme, "" if scheme == "file" and authority in _LOCAL_HOSTS else authority, self.path
+
+
+def canonical_scheme(scheme: str) -> str:
+    """Returns one name for all synonyms of a scheme: `s3` for `s3a`."""
+    return _CANONICAL.get(scheme, scheme)
 
 
 @caches.cached(8192)  # a call parses the same locations several times
@@ -120,7 +145,8 @@ def spellings(location: str) -> list[str]:
     """Returns the texts by which clients may have stored this location."""
     scheme, authority, path = parse(location).identity
     authorities = [f"//{authority}"] if authority else ["", "//"]
-    texts = [f"{text}:{before}{path}" for text in (scheme, *schemes.synonyms(scheme)) for before in authorities]
+    synonyms = SERVED[scheme].synonyms if scheme in SERVED else ()
+    texts = [f"{text}:{before}{path}" for text in (scheme, *synonyms) for before in authorities]
     return [*texts, path] if scheme == "file" and not authority else texts
 
 

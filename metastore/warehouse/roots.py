@@ -14,7 +14,6 @@ from typing import Final
 
 from metastore.errors import InvalidInputError, InvalidOperationError
 from metastore.warehouse import paths
-from metastore.warehouse.schemes import SERVED
 
 SETTING: Final = "METASTORE_ALLOWED_LOCATIONS"
 _AUTHORITY: Final = frozenset(f"{ascii_letters}{digits}.-_:@[]")
@@ -34,7 +33,7 @@ class Roots:
         """Adds roots."""
         self._resolved = list(dict.fromkeys([*self._resolved, *map(_Resolver().canonical, locations)]))
         self._inside = tuple(f"{text.rstrip('/')}/" for text in self._resolved)
-        self._schemes = {*SERVED, *(paths.parse(text).identity[0] for text in self._resolved)}
+        self._schemes = {*paths.SERVED, *(paths.parse(text).identity[0] for text in self._resolved)}
 
     def add_outside(self, locations: Sequence[str]) -> None:
         """Adds those locations as roots that are not within one."""

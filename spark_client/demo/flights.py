@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from metastore.domain.skew_limit import DEFAULT_SHARE
+from metastore.domain.skew import DEFAULT_SHARE
 from metastore.domain.skew_survey import SURVEY, HeavyColumns, Survey, encoded
 from spark_client.errors import SparkClientError
 from spark_client.jvm.sql_text import literal

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField
 
-from metastore.domain.skew_limit import DEFAULT_SHARE, MAX_VALUES
+from metastore.domain.skew import DEFAULT_SHARE, MAX_VALUES
 from spark_client.context import check_kind, reject_remote, require
 from spark_client.errors import InvalidStatementError
 from spark_client.jvm.catalog import relation_metadata

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 
-from metastore.domain.skew_limit import AUTO_SHARE, MAX_VALUES, read_limit
+from metastore.domain.skew import AUTO_SHARE, MAX_VALUES, read_limit
 from metastore.domain.skew_survey import SURVEY
 from metastore.errors import InvalidObjectError
 from spark_client.errors import InvalidInsertError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metastore.domain.skew_limit import DEFAULT_MAX_VALUES, MAX_VALUES, check_limit, read_limit
+from metastore.domain.skew import DEFAULT_MAX_VALUES, MAX_VALUES, check_limit, read_limit
 from metastore.errors import InvalidObjectError
 from spark_client.errors import InvalidStatementError
 

@@ -12,8 +12,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructField
 
 from metastore.client.structs import NOT_SKEWED, Skew, Table
-from metastore.domain.skew_limit import AUTO_SHARE as SHARE
-from metastore.domain.skew_limit import DEFAULT_SHARE
+from metastore.domain.skew import AUTO_SHARE as SHARE
+from metastore.domain.skew import DEFAULT_SHARE
 from spark_client.errors import InvalidInsertError
 from spark_client.table.properties import AUTO, auto_columns, auto_columns_problem, auto_problem
 from spark_client.table.properties import AUTO_COLUMNS as COLUMNS  # without it, the columns of SKEWED BY are used

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame
 
 from metastore.domain.partition_names import DEFAULT_PARTITION
-from metastore.domain.skew_limit import MAX_VALUES
+from metastore.domain.skew import MAX_VALUES
 from spark_client import Session, find_skew, survey_skew
 from spark_client.commands import json_answer as answering
 from spark_client.commands import suggest_skew as command

@@ -19,13 +19,12 @@ from metastore.identity import KERBEROS
 from metastore.settings import Settings
 from metastore.settings import database_url as normalised
 from metastore.storage.postgres.copy import binary_row
-from metastore.storage.postgres.driver import rows_of
+from metastore.storage.postgres.driver import Link, rows_of
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.exceptions import translate
 from metastore.storage.postgres.listener import Listener
 from metastore.storage.postgres.pool import ConnectionPool
 from metastore.storage.postgres.sql import Sql
-from metastore.storage.postgres.watch import Link
 from metastore.storage.unit_of_work import Store
 from tests.fixtures.database import execute
 from tests.fixtures.proxy import Proxy

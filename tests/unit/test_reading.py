@@ -12,7 +12,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.transport.TTransport import TMemoryBuffer
 
-from metastore.protocol.reading import read_arguments
+from metastore.protocol.messages import read_arguments
 from thrift_idl.gen.hive_metastore.ThriftHiveMetastore import add_partitions_args
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, StorageDescriptor
 

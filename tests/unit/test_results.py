@@ -9,7 +9,7 @@ from thrift.protocol.TProtocol import TProtocolBase
 from thrift.transport.TTransport import TMemoryBuffer
 
 from metastore.encoding.binary import STOP, EncodedList, encode_fields
-from metastore.protocol.encoding import write_result
+from metastore.protocol.messages import write_result
 from thrift_idl.gen.hive_metastore.ThriftHiveMetastore import get_partitions_result
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 

@@ -9,8 +9,8 @@ import pytest
 
 from metastore.errors import ConfigurationError, InvalidOperationError, UnavailableError
 from metastore.warehouse import paths
+from metastore.warehouse.file_systems import opened
 from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
-from metastore.warehouse.opened import opened
 
 
 @pytest.fixture(params=["local", "remote"])

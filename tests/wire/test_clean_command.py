@@ -12,8 +12,8 @@ import pytest
 
 from metastore.app.worker import Application
 from metastore.cli.commands import run
+from metastore.warehouse.file_systems import opened
 from metastore.warehouse.filesystem import Warehouse
-from metastore.warehouse.opened import opened
 from tests.fixtures.application import called
 from tests.fixtures.server import Server
 from tests.wire.builders import descriptor, new_table, partition, table

@@ -14,7 +14,7 @@ import pytest
 
 from metastore.errors import UnavailableError
 from metastore.warehouse import filesystem
-from metastore.warehouse.kinds import set_s3_timeout
+from metastore.warehouse.file_systems import set_s3_timeout
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import descriptor, table
 from thrift_idl.gen.hive_metastore.ttypes import Database, MetaException

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from metastore.domain import table_events
+from metastore.domain import events
 from metastore.domain.dependencies import BASES, DEPENDENT, Column, check_values, view_text
 from metastore.domain.names import TableName
 from metastore.domain.spark_schema import inherited_schema, without_schema
@@ -82,7 +82,7 @@ def rewrite(work: UnitOfWork, ids: Sequence[int], columns: Mapping[int, list[Fie
         table.viewOriginalText = table.viewExpandedText = text
         table.parameters |= {DEPENDENT: "true", BASES: names}
         written[stored.ref.id] = table
-        work.record(table_events.alter_table(before, table_text(table)))
+        work.record(events.alter_table(before, table_text(table)))
     work.tables.update_views(written)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metastore.domain import events, table_events
+from metastore.domain import events
 from metastore.domain.names import TableName
 from metastore.services.cascade.acid_tables import follow_rename, forget_dropped
 from metastore.services.cascade.dependencies import droppable
@@ -66,7 +66,7 @@ class TableDropping:
         drop_id = self._retention.begin(work, TABLE, stored.ref.name, purge=purge, hidden=list(dropped))
         for table_id, struct in dropped.items():
             drop_rows(work, table_id, struct, drop_id)
-            work.record(table_events.drop_table(table_text(struct)))
+            work.record(events.drop_table(table_text(struct)))
         work.record(*(events.drop_index(index.table, index.name, index.held_in.name) for index in held))
         return [*operations, *plan_removal(work, self._warehouse, locations, own=locations[:1], drop_id=drop_id)]
 

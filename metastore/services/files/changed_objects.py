@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metastore.domain import table_events
+from metastore.domain import events
 from metastore.services.rules.events import alter_partitions, befores, table_text
 from metastore.storage.references import TABLE_ITSELF, StoredPartition, StoredTable
 from metastore.storage.repositories.partitions_write import as_changed
@@ -34,7 +34,7 @@ class ChangedObjects:
         if self._partitions is None:
             work.tables.update(stored.ref.id, stored.ref.database_id, self._table)
             after = table_text(self._table)
-            work.record(table_events.alter_table(self._before, after, truncated=truncated))
+            work.record(events.alter_table(self._before, after, truncated=truncated))
         else:
             changed = as_changed(self._partitions)
             work.partitions_write.update(stored.ref, changed)

@@ -10,9 +10,8 @@ from metastore.domain.query_ids import holds, names_write
 from metastore.errors import InvalidInputError, InvalidOperationError
 from metastore.services.files.open_writes import root_of
 from metastore.services.files.planning import check_available
-from metastore.services.rules.locations import is_managed
 from metastore.services.rules.lookup import get_home
-from metastore.services.rules.tables import is_view
+from metastore.services.rules.tables import is_managed, is_view
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.unit_of_work import UnitOfWork

@@ -1,4 +1,4 @@
-"""Ownership of files: databases that were imported and not switched yet are borrowed from their source.
+"""Ownership of databases and files: databases that were imported and not switched yet are borrowed from their source.
 
 The source's server, and the engines that use it, still work with those files. So nothing here creates, moves or deletes
 anything at a borrowed location. Every plan of file operations asks `borrowed`, and the journal asks again before it
@@ -14,9 +14,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 
+from metastore.domain.names import DatabaseName
 from metastore.errors import InvalidOperationError
-from metastore.storage.unit_of_work import UnitOfWork
+from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
+
+
+def borrowed_databases(store: Store) -> dict[DatabaseName, str]:
+    """Returns the databases that belong to the source of an import, with the import's name.
+
+    Queries the database for each call: no server may accept a change after another one has read that the database
+    belongs to its source.
+    """
+    with store.read() as work:
+        return work.imports.borrowed_databases()
 
 
 def borrowed(work: UnitOfWork, locations: Iterable[str]) -> set[str]:

@@ -12,8 +12,7 @@ from metastore.domain.spark_schema import spelled_names
 from metastore.errors import ConflictError
 from metastore.services.files.moves import Move
 from metastore.services.files.open_writes import root_of
-from metastore.services.rules.locations import locations_of
-from metastore.services.rules.tables import DATES
+from metastore.services.rules.tables import DATES, locations_of
 from metastore.storage.mapping.descriptors import without_locations
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.locations import UNUSED

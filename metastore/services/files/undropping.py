@@ -17,7 +17,7 @@ from metastore.services.files.open_writes import root_of
 from metastore.services.files.planning import check_unblocked, plan_undrop
 from metastore.services.files.replaced_locations import replaced_locations, retire
 from metastore.services.rules.denials import denial
-from metastore.services.rules.locations import locations_of
+from metastore.services.rules.tables import locations_of
 from metastore.storage.references import TABLE_ITSELF, StoredTable
 from metastore.storage.repositories.drops import PARTITIONS, TRUNCATED, Drop
 from metastore.storage.repositories.partitions import identified

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from metastore.domain import events, table_events
-from metastore.domain.events import PLACEHOLDER, DatabaseText, Event
+from metastore.domain import events
+from metastore.domain.events import PLACEHOLDER, SINGLE, DatabaseText, Event, Objects, PartitionText, TableText
 from metastore.domain.names import DatabaseName, TableName
-from metastore.domain.table_events import SINGLE, Objects, PartitionText, TableText
 from metastore.encoding.json import encode_fields, encode_json
 from metastore.storage.mapping.constraints import KINDS, NamedConstraint
 from metastore.storage.mapping.descriptors import without_locations
@@ -74,11 +73,11 @@ def alter_partitions(
 ) -> Iterator[Event]:
     """Yields the events of changed partitions. `before`: see `befores`."""
     if before is None:
-        yield from table_events.reread(table)
+        yield from events.reread(table)
         return
     for partition in after:
         after_text = partition_text(partition.partition)
-        yield table_events.alter_partition(table, before[partition.id], after_text, truncated=truncated)
+        yield events.alter_partition(table, before[partition.id], after_text, truncated=truncated)
 
 
 def write_partitions(
@@ -86,11 +85,11 @@ def write_partitions(
 ) -> Iterator[Event]:
     """Yields the events of a write. `written`: partitions (new ones have no id), and whether each was overwritten."""
     new = [partition for partition, _ in written if partition.id is None]
-    yield from table_events.add_partitions(table, [partition.partition.values for partition in new], objects(new))
+    yield from events.add_partitions(table, [partition.partition.values for partition in new], objects(new))
     old = [(partition, replaced) for partition, replaced in written if partition.id is not None]
     yield from alter_partitions(table, before, [partition for partition, _ in old])
     for partition, replaced in old if before is not None else ():
-        yield table_events.insert(table, partition_text(partition.partition), replace=replaced)
+        yield events.insert(table, partition_text(partition.partition), replace=replaced)
 
 
 def constraint_events(table: Table, added: Sequence[NamedConstraint]) -> Iterator[Event]:

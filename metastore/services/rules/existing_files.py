@@ -9,8 +9,7 @@ from metastore.domain.column_statistics import updates_statistics
 from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
 from metastore.domain.skew_directories import existing_directories
 from metastore.errors import InvalidObjectError
-from metastore.services.rules.locations import is_managed
-from metastore.services.rules.tables import count, fill_statistics, has_statistics
+from metastore.services.rules.tables import count, fill_statistics, has_statistics, is_managed
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table

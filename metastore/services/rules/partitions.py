@@ -6,8 +6,8 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from metastore.domain.names import fold, split_database
 from metastore.domain.partition_names import checked_name
+from metastore.domain.skew import check_count
 from metastore.domain.skew_directories import DEFAULT_DIRECTORY
-from metastore.domain.skew_limit import check_count
 from metastore.errors import ConflictError, InvalidInputError, InvalidObjectError
 from metastore.services.rules.tables import DDL_TIME, check_descriptor, check_names, is_view
 from metastore.storage.mapping.descriptors import (

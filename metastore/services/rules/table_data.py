@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from metastore.domain.names import PROTECTED
 from metastore.errors import InvalidOperationError
-from metastore.services.rules.locations import is_managed, locations_of
-from metastore.services.rules.tables import is_true, is_view
+from metastore.services.rules.tables import is_managed, is_true, is_view, locations_of
 from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths

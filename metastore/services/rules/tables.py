@@ -1,20 +1,24 @@
-"""Completes and checks tables before they are stored (Hive's HMSHandler)."""
+"""Completes and checks tables, and their locations, before they are stored (Hive's HMSHandler).
+
+Managed tables must be within the roots. External ones may be anywhere.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from metastore.domain.column_statistics import NOT_UPDATED, restated
 from metastore.domain.dependencies import DEPENDENT
 from metastore.domain.names import DatabaseName, TableName, check_object_name, fold, fold_column, folded_column_names
-from metastore.domain.skew import Skew, check_skew
-from metastore.domain.skew_limit import check_count
+from metastore.domain.skew import MAX_VALUES, Skew, check_count, check_skew
 from metastore.domain.skew_values import distinct_values, typed_locations
 from metastore.domain.type_strings import check_type
 from metastore.errors import InvalidInputError, InvalidObjectError
 from metastore.services.rules.materialized_views import complete_metadata
 from metastore.storage.mapping.descriptors import complete
+from metastore.warehouse import paths
 from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
+from metastore.warehouse.roots import Roots
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Partition, PrincipalType, StorageDescriptor, Table
 
 MANAGED, EXTERNAL, VIEW, MATERIALIZED_VIEW = "MANAGED_TABLE", "EXTERNAL_TABLE", "VIRTUAL_VIEW", "MATERIALIZED_VIEW"
@@ -28,6 +32,11 @@ BASIC = ("numFiles", "totalSize")
 def is_view(table: Table) -> bool:
     """Returns whether a table is a view, and so has no directory."""
     return bool(table.tableType == VIEW)
+
+
+def is_managed(table: Table) -> bool:
+    """Returns whether the server creates and deletes the table's directories. Owners do that for external tables."""
+    return not is_view(table) and table_type(table) != EXTERNAL
 
 
 def is_dependent(table: Table) -> bool:
@@ -48,7 +57,9 @@ def prepare(table: Table, database: DatabaseName, now: int) -> Table:
     check_given(table)
     table.createTime = now
     table = normalise(table, database)
-    check_count(len(table.sd.skewedInfo.skewedColValues), table.parameters, f"{database}.{table.tableName}")
+    values = table.sd.skewedInfo.skewedColValues
+    if values or MAX_VALUES in table.parameters:
+        check_count(len(values), table.parameters, f"{database}.{table.tableName}")
     table.parameters.setdefault(DDL_TIME, str(now))
     return table
 
@@ -129,6 +140,8 @@ def check_descriptor(sd: StorageDescriptor, keys: list[str], owner: str) -> None
     sd.bucketCols = [fold_column(name) for name in sd.bucketCols or ()]
     for order in sd.sortCols or ():
         order.col = fold_column(order.col)
+    if not (info.skewedColNames or info.skewedColValues):
+        return
     skew = Skew(tuple(info.skewedColNames), tuple(tuple(value) for value in info.skewedColValues))
     check_skew([column.name for column in sd.cols], keys, skew, table=owner)
     if sd.storedAsSubDirectories and skew.columns and sd.bucketCols:
@@ -144,6 +157,37 @@ def _type_skew(sd: StorageDescriptor) -> None:
     kinds = [types[name] for name in info.skewedColNames]
     info.skewedColValues = distinct_values(kinds, info.skewedColValues)
     info.skewedColValueLocationMaps = typed_locations(kinds, info.skewedColValueLocationMaps)
+
+
+def admit_table(roots: Roots, table: Table, old: Table | None = None) -> None:
+    """Normalises and checks the locations of a new table, or one changed from `old`. Unchanged ones are not checked.
+
+    Raises InvalidInputError, InvalidObjectError for the root of a file system.
+    """
+    if not is_view(table) and table.sd.location:
+        if paths.is_root(table.sd.location):
+            raise InvalidObjectError(f"{table.tableName} location must not be root path")
+        kept = locations_of(old.sd) if old and is_managed(table) <= is_managed(old) else []
+        admit_descriptors(roots, table, [table.sd], kept)
+        table.sd.location = paths.normalise(table.sd.location)
+
+
+def admit_descriptors(roots: Roots, table: Table, new: Iterable[StorageDescriptor], kept: Collection[str] = ()) -> None:
+    """Checks the locations of a table or its partitions, except `kept` ones. Raises InvalidInputError."""
+    inside, managed = f"{table.sd.location}/", is_managed(table)
+    for sd in new:
+        for text in locations_of(sd):
+            # The table's own location is permitted, and so is everything below it.
+            is_apart = "/.." in text or paths.TRASH in text or not text.startswith(inside)
+            if is_apart and text not in kept:
+                # Locations of skewed values may be outside of the roots: the server never touches files there.
+                roots.admit(paths.require_not_root(text), managed=managed and text == sd.location)
+
+
+def locations_of(sd: StorageDescriptor) -> list[str]:
+    """Returns the location and the skewed locations, except texts that are no absolute path."""
+    own, skewed = [sd.location] if sd.location else [], sd.skewedInfo.skewedColValueLocationMaps
+    return [*own, *paths.absolute(skewed.values())] if skewed else own
 
 
 def has_statistics(parameters: dict[str, str]) -> bool:

@@ -1,14 +1,21 @@
-"""Direct access to psycopg2, without SQLAlchemy, for short frequent statements and for large results."""
+"""The connections of psycopg2, and direct access to them, without SQLAlchemy, for short frequent statements and for
+large results.
+"""
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
+from threading import Lock
 from time import monotonic
 from typing import Any, Final
+from weakref import WeakSet
 
 import psycopg2  # type: ignore[import-untyped] # it has no types
+from psycopg2 import extensions
 from sqlalchemy import Connection, Engine, TextClause, event
 from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 from sqlalchemy.engine import ExceptionContext
@@ -24,6 +31,64 @@ _NAMED: Final = PGDialect_psycopg2()  # type: ignore[no-untyped-call]
 
 LARGE: Final = 2**21
 """Message size in bytes, sent or received, above which a connection is not kept (`Link.has_large_buffers`)."""
+
+
+_lock: Final = Lock()
+_links: WeakSet[Link] = WeakSet()  # all connections of this process
+
+
+class Link(extensions.connection):  # type: ignore[misc]
+    """A psycopg2 connection that records when its current statement started.
+
+    Attributes:
+        begin: statements that begin a transaction.
+        shares_session: whether a pooler may run each transaction in another session of PostgreSQL.
+        pooled_process: the process id of PostgreSQL's session behind a pooler, 0 if it is not known; None without one.
+        statement_started: start of the running statement (`time.monotonic`); 0 if none runs or it failed.
+        has_large_buffers: whether the connection holds much memory. libpq never shrinks its buffers, so a connection
+            keeps the size of the largest message that it sent or received.
+        prepared: names of the statements that were prepared on the connection (`driver.Prepared`).
+    """
+
+    statement_started = 0.0
+    begin = "BEGIN"
+    shares_session = False
+    pooled_process: int | None = None
+    has_large_buffers = False
+
+    def __init__(self, *arguments: Any, **parameters: Any) -> None:
+        super().__init__(*arguments, **parameters)
+        self.prepared: set[str] = set()
+        with _lock:
+            _links.add(self)
+
+    def session_process(self) -> int:
+        """Returns the process id of the session of PostgreSQL that executes the statements, or 0."""
+        return int(self.get_backend_pid()) if self.pooled_process is None else self.pooled_process
+
+    def is_waiting(self) -> bool:
+        """Returns whether a statement was sent and its reply has not arrived."""
+        active: bool = not self.closed and self.info.transaction_status == extensions.TRANSACTION_STATUS_ACTIVE
+        return active
+
+    def interrupt(self, started: float) -> bool:
+        """Shuts the socket down, so that the waiting thread gets a connection error.
+
+        Returns False, and does nothing, unless the statement that started at `started` is still running.
+        """
+        with suppress(OSError, psycopg2.Error), socket.socket(fileno=os.dup(self.fileno())) as duplicate:
+            # Another thread may have closed the connection, and a new socket may have got the same descriptor number.
+            # Checking after dup() is safe: the duplicate keeps referring to the socket that was open at that moment.
+            if self.statement_started == started and self.is_waiting():
+                duplicate.shutdown(socket.SHUT_RDWR)
+                return True
+        return False
+
+
+def links() -> list[Link]:
+    """Returns the open connections of this process."""
+    with _lock:
+        return list(_links)
 
 
 def record_statements(engine: Engine) -> None:

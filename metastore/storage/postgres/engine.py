@@ -10,8 +10,8 @@ from sqlalchemy.engine import make_url
 from metastore.settings import Settings
 from metastore.settings.sections import OFF
 from metastore.storage.postgres.connect import engine_for
+from metastore.storage.postgres.driver import Link
 from metastore.storage.postgres.sessions import apply_after_connecting, session_settings, startup_options
-from metastore.storage.postgres.watch import Link
 
 LIFE: Final = 600
 """Seconds after which a connection is replaced, and with it its cached plans and memory."""

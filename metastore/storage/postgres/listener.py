@@ -18,8 +18,8 @@ from metastore.descriptors import readable
 from metastore.settings import Settings
 from metastore.settings.sections import TRANSACTION
 from metastore.storage.postgres.connect import connect, parameters_of
+from metastore.storage.postgres.driver import Link
 from metastore.storage.postgres.engine import LIVELY
-from metastore.storage.postgres.watch import Link
 
 CHANNEL: Final = "metastore_partitions"
 """The channel on which new partitions are announced."""

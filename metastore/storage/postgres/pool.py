@@ -19,10 +19,9 @@ from metastore.storage.postgres.connect import PasswordError, connect, replace_c
 from metastore.storage.postgres.driver import record_statements, run
 from metastore.storage.postgres.engine import LIFE
 from metastore.storage.postgres.exhaustion import EXHAUSTED_STATES, exhausted
-from metastore.storage.postgres.outage import PATIENCE, Outage
-from metastore.storage.postgres.places import Places, Share
 from metastore.storage.postgres.rejection import OUT_OF_CONNECTIONS, rejection_states
 from metastore.storage.postgres.sessions import reading
+from metastore.storage.postgres.waiting import PATIENCE, Outage, Places, Share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

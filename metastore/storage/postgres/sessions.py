@@ -16,8 +16,7 @@ from sqlalchemy import Connection, Engine, event
 
 from metastore.settings import Settings
 from metastore.settings.sections import OFF, SESSION
-from metastore.storage.postgres.driver import run
-from metastore.storage.postgres.watch import Link
+from metastore.storage.postgres.driver import Link, run
 
 _FIXED: Final = {
     "timezone": "UTC",

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 
 from metastore.client.structs import Column, Skew, Table
 from metastore.domain.partition_names import DEFAULT_PARTITION, value_path
-from metastore.domain.skew_limit import DEFAULT_MAX_VALUES, MAX_VALUES
+from metastore.domain.skew import DEFAULT_MAX_VALUES, MAX_VALUES
 from metastore.domain.skew_values import canonical_text
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, first_line

@@ -8,10 +8,21 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metastore.domain import events, table_events
-from metastore.domain.events import PLACEHOLDER, DatabaseText, Event, EventType
+from metastore.domain import events
+from metastore.domain.events import (
+    LARGEST,
+    NAMED,
+    PLACEHOLDER,
+    WHOLE,
+    DatabaseText,
+    Event,
+    EventType,
+    Objects,
+    PartitionText,
+    TableText,
+    encoded_file,
+)
 from metastore.domain.names import DatabaseName, TableName
-from metastore.domain.table_events import LARGEST, NAMED, WHOLE, Objects, PartitionText, TableText, encoded_file
 
 TABLE = TableText(TableName("hive", "db", "t"), "MANAGED_TABLE", ("ds", "n"), -1, "{table}")
 
@@ -37,9 +48,7 @@ def test_databases() -> None:
 
 
 def test_a_rename_is_stored_under_the_new_name_and_reports_the_old_one() -> None:
-    event = table_events.alter_table(
-        TABLE, TABLE._replace(name=TableName("hive", "other", "u"), text="{after}", write_id=7)
-    )
+    event = events.alter_table(TABLE, TABLE._replace(name=TableName("hive", "other", "u"), text="{after}", write_id=7))
     assert (event.type, event.database, event.table) == ("ALTER_TABLE", "other", "u")
     content = message(event)
     assert (content["db"], content["table"], content["tableType"]) == ("db", "t", "MANAGED_TABLE")
@@ -49,23 +58,23 @@ def test_a_rename_is_stored_under_the_new_name_and_reports_the_old_one() -> None
 
 def test_partitions_have_their_values_by_key() -> None:
     before, after = PartitionText(["a", "1"], "{p}"), PartitionText(["a", "2"], "{q}")
-    content = message(table_events.alter_partition(TABLE, before, after, truncated=True))
+    content = message(events.alter_partition(TABLE, before, after, truncated=True))
     assert content["keyValues"] == {"ds": "a", "n": "1"}
     assert (content["partitionObjBeforeJson"], content["partitionObjAfterJson"]) == ("{p}", "{q}")
     assert content["isTruncateOp"] == "true"
-    inserted = message(table_events.insert(TABLE, before, replace=True, files=["f###"]))
+    inserted = message(events.insert(TABLE, before, replace=True, files=["f###"]))
     assert (inserted["ptnObjJson"], inserted["partKeyVals"]) == ("{p}", {"ds": "a", "n": "1"})
     assert (inserted["replace"], inserted["files"]) == ("true", ["f###"])
-    assert "ptnObjJson" not in message(table_events.insert(TABLE, None, replace=False))
+    assert "ptnObjJson" not in message(events.insert(TABLE, None, replace=False))
 
 
 def test_added_partitions_are_one_event_with_their_objects() -> None:
-    (event,) = table_events.add_partitions(TABLE, values(WHOLE), Objects(map(str, range(WHOLE))))
+    (event,) = events.add_partitions(TABLE, values(WHOLE), Objects(map(str, range(WHOLE))))
     content = message(event)
     assert event.type == EventType.ADD_PARTITION
     assert content["partitions"][-1] == {"ds": "a", "n": str(WHOLE - 1)}
     assert content["partitionListJson"] == [str(n) for n in range(WHOLE)]
-    assert list(table_events.add_partitions(TABLE, [], Objects([]))) == []
+    assert list(events.add_partitions(TABLE, [], Objects([]))) == []
 
 
 def test_many_partitions_are_reported_without_objects() -> None:
@@ -73,7 +82,7 @@ def test_many_partitions_are_reported_without_objects() -> None:
         raise AssertionError("objects of so many partitions must not be written")
         yield
 
-    *added, reload, insert = table_events.add_partitions(TABLE, values(NAMED + 1), Objects(refuse()))
+    *added, reload, insert = events.add_partitions(TABLE, values(NAMED + 1), Objects(refuse()))
     assert [len(message(event)["partitions"]) for event in added] == [NAMED, 1]
     assert all(message(event)["partitionListJson"] == [] for event in added)
     assert (reload.type, message(reload)["refreshEvent"]) == (EventType.RELOAD, "false")
@@ -83,7 +92,7 @@ def test_many_partitions_are_reported_without_objects() -> None:
 @given(st.lists(st.integers(0, LARGEST // 2), min_size=1, max_size=5))
 def test_no_message_holds_objects_without_end(sizes: list[int]) -> None:
     objects = ["x" * size for size in sizes]
-    first, *others = table_events.add_partitions(TABLE, values(len(sizes)), Objects(objects))
+    first, *others = events.add_partitions(TABLE, values(len(sizes)), Objects(objects))
     assert len(first.message) < LARGEST + 10_000
     assert message(first)["partitionListJson"] == ([] if others else objects)
     assert bool(others) == (sum(sizes) > LARGEST)
@@ -95,7 +104,7 @@ def test_parts_common_to_all_objects_are_in_the_message_once(own: list[str], com
     marked = json.dumps({"common": common}, separators=(",", ":"))[1:-1]
     objects = Objects((f"{{{PLACEHOLDER}{text[len(marked) + 1 :]}" for text in texts), marked)
     keyed = [[value, f"{{{PLACEHOLDER}"]] * len(own)
-    (event,) = table_events.add_partitions(TABLE, keyed, objects)
+    (event,) = events.add_partitions(TABLE, keyed, objects)
     assert (event.repetitions, event.message.count(PLACEHOLDER)) == (len(own), len(own))
     assert message(event)["partitionListJson"] == texts
     assert message(event)["partitions"] == [{"ds": value, "n": f"{{{PLACEHOLDER}"}] * len(own)
@@ -103,11 +112,11 @@ def test_parts_common_to_all_objects_are_in_the_message_once(own: list[str], com
 
 def test_repetitions_count_where_messages_must_not_be_too_long() -> None:
     objects = Objects([f"{{{PLACEHOLDER}}}"] * 3, "x" * (LARGEST // 3))
-    assert len(list(table_events.add_partitions(TABLE, values(3), objects))) == 3
+    assert len(list(events.add_partitions(TABLE, values(3), objects))) == 3
 
 
 def test_dropped_partitions_are_named_by_their_values() -> None:
-    dropped = list(table_events.drop_partitions(TABLE, values(2 * NAMED)))
+    dropped = list(events.drop_partitions(TABLE, values(2 * NAMED)))
     assert [event.type for event in dropped] == [EventType.DROP_PARTITION] * 2
     told = [pair["n"] for event in dropped for pair in message(event)["partitions"]]
     assert told == [str(n) for n in range(2 * NAMED)]

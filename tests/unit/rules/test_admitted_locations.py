@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metastore.errors import InvalidInputError
-from metastore.services.rules.locations import admit_descriptors
+from metastore.services.rules.tables import admit_descriptors
 from metastore.storage.mapping.descriptors import complete
 from metastore.warehouse.roots import Roots
 from tests.wire.builders import descriptor, skewed, table

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from thrift.protocol.TBase import TExceptionBase
 
-from metastore.domain.events import PLACEHOLDER
-from metastore.domain.table_events import SINGLE, WHOLE
+from metastore.domain.events import PLACEHOLDER, SINGLE, WHOLE
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import columns, descriptor, new_database, new_table, partition, skewed, table
 from tests.wire.notifications.following import KEYS, Follower, as_told, message, struct

@@ -17,10 +17,9 @@ from metastore.transport.admission import Admission
 from metastore.transport.buffers import MessageReader
 from metastore.transport.http import HttpSession, Requests
 from metastore.transport.listener import Listener
-from metastore.transport.memory import DecodingMemory, Memory, OverBudgetError, decoding_memory
+from metastore.transport.memory import Address, CallEstimate, DecodingMemory, Memory, OverBudgetError, decoding_memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.state import State
-from metastore.transport.usage import Address, CallEstimate
 from metastore.transport.worker_pool import WorkerPool
 
 

@@ -14,8 +14,8 @@ from typing import Any, cast
 import pytest
 
 from metastore.identity import KERBEROS, PASSWORD, Identity
+from metastore.transport.admission import FairQueue
 from metastore.transport.connection import Connection
-from metastore.transport.fair_queue import FairQueue
 from metastore.transport.listener import Listener
 from metastore.transport.memory import Memory
 from metastore.transport.options import TransportOptions

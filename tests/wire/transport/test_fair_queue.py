@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from metastore.transport.fair_queue import FairQueue
-from metastore.transport.usage import Address, CallEstimate
+from metastore.transport.admission import FairQueue
+from metastore.transport.memory import Address, CallEstimate
 
 
 @dataclass(eq=False)

@@ -18,10 +18,10 @@ import trustme
 from metastore.transport import tls_scheduler
 from metastore.transport.certificate import Certificate
 from metastore.transport.listener import Listener
+from metastore.transport.memory import Address
 from metastore.transport.options import TransportOptions
 from metastore.transport.state import State
 from metastore.transport.tls_scheduler import TlsScheduler
-from metastore.transport.usage import Address
 from metastore.transport.worker_pool import WorkerPool
 
 from .conftest import PATIENCE, eventually

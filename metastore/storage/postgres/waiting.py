@@ -1,4 +1,7 @@
-"""Places for calls that use a resource at the same time. One authenticated user cannot take all of them."""
+"""Waiting for a connection: in which share of the places, and how long during a short outage of PostgreSQL.
+
+Calls wait for the end of a fail-over or of a restart instead of failing.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,37 @@ from weakref import WeakValueDictionary
 
 from metastore.context import caller
 
+PATIENCE: Final = 10.0
+"""Seconds of an outage for which calls wait. Later calls fail at once, and so do background jobs."""
+_PAUSE: Final = 0.1  # seconds between two attempts
 _FOR_OTHERS: Final = 4  # one place in four, and at least one, is left for other users
+
+
+class Outage:
+    """Limits how long callers wait for an unusable database, counted from the first failure.
+
+    A caller may wait only if the database has executed nothing for it.
+    """
+
+    def __init__(self, patience: float) -> None:
+        """`patience`: seconds; 0 to never wait."""
+        self._patience = patience
+        self._began: float | None = None
+
+    def waited(self) -> bool:
+        """Records a failure and sleeps a moment. Returns False, without sleeping, if the outage is too long."""
+        now = time.monotonic()
+        began = self._began  # read once: another thread may call `ended` at any time
+        if began is None:
+            began = self._began = now
+        if now - began >= self._patience:
+            return False
+        time.sleep(_PAUSE)
+        return True
+
+    def ended(self) -> None:
+        """Records that the database can be used."""
+        self._began = None
 
 
 class Share(SimpleQueue[None]):
