@@ -14,13 +14,12 @@ from typing import Any, Final
 
 from metastore.addresses import host_of, network_of
 from metastore.identity import Identity
-from metastore.transport.admission import Admission, FairQueue
+from metastore.transport.admission import Admission, FairQueue, ShortLock
 from metastore.transport.connection import Connection
 from metastore.transport.listener import Listener
 from metastore.transport.memory import Address, Memory
 from metastore.transport.options import TransportOptions
 from metastore.transport.session import SessionFactory
-from metastore.transport.short_lock import ShortLock
 from metastore.transport.state import State
 from metastore.transport.tls_scheduler import TlsScheduler
 

@@ -17,9 +17,3 @@ def follow_rename(work: UnitOfWork, old: Table, new: Table) -> None:
         return
     work.acid_names.forget(after)
     work.acid_names.rename_table(before, after)
-
-
-def forget_dropped(work: UnitOfWork, table: Table) -> None:
-    """Deletes the rows of a dropped table."""
-    if is_true(table.parameters, "transactional"):
-        work.acid_names.forget(TableName.of(table))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from metastore.domain import events
 from metastore.domain.names import TableName
-from metastore.services.cascade.acid_tables import follow_rename, forget_dropped
+from metastore.errors import InvalidInputError
+from metastore.services.cascade.acid_tables import follow_rename
 from metastore.services.cascade.dependencies import droppable
 from metastore.services.cascade.retention import Retention
 from metastore.services.files.planning import plan_removal
 from metastore.services.rules.events import table_text
-from metastore.services.rules.indexes import check_no_index
 from metastore.services.rules.materialized_views import check_no_views
 from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of
+from metastore.services.rules.tables import is_true
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import TABLE
 from metastore.storage.repositories.indexes import IndexRef
@@ -55,8 +56,10 @@ class TableDropping:
             check_no_views(work, stored.ref)
             dependents = droppable(work, stored.ref, cascade=cascade)
         held = [index for index in indexes if index.held_in_id == stored.ref.id]
-        if not with_its_index:
-            check_no_index(held)
+        if held and not with_its_index:
+            raise InvalidInputError(
+                f"The table {held[0].held_in.name} is an index table. Please do drop index instead."
+            )
         for holder in work.tables.find_ids([index.held_in_id for index in indexes if index not in held], lock=True):
             operations += self.drop(work, holder, cascade=cascade, purge=purge, with_its_index=True)
         locations = data_of(work, stored.ref, table) if delete_data else []
@@ -73,11 +76,13 @@ class TableDropping:
 
 def drop_rows(work: UnitOfWork, table_id: int, table: Table, drop_id: int | None) -> None:
     """Deletes a table that cannot be undropped. If it can (`drop_id`), only hides the rows stored by its name."""
+    is_transactional = is_true(table.parameters, "transactional")
     if drop_id is None:
         work.drops.forget_dependents(table_id)
         work.tables.delete(table_id)
-        forget_dropped(work, table)
-    else:
+        if is_transactional:
+            work.acid_names.forget(TableName.of(table))
+    elif is_transactional:
         follow_rename(work, table, _hidden(table, table_id))
 
 

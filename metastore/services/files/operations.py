@@ -1,17 +1,22 @@
-"""The steps of one file operation. Each step may be repeated after a crash, and does nothing if it is already done."""
+"""The steps of one file operation. Each step may be repeated after a crash, and does nothing if it is already done.
+
+A directory in the trash has a manifest, a file next to it: enough to put the directory back without the database.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final
+from datetime import datetime
+from typing import Final, NamedTuple
 
-from metastore.errors import ConflictError, InvalidInputError
-from metastore.services.files.trash_manifest import delete_manifest, write_manifest
+from metastore.errors import ConflictError, InvalidInputError, MetastoreError
 from metastore.storage.repositories.file_operations import FileOperation
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 
+_MANIFEST: Final = ".json"  # suffix
 DROPPED: Final = "dropped"
 OWNED: Final = "dropped by its owner"
 """Reason of removing a directory that a dropped table owns: external tables that point at it do not keep it."""
@@ -84,3 +89,52 @@ class OperationRunner:
         if operation.root and paths.is_below(origin, operation.root):
             self._warehouse.delete_empty_parents(origin, operation.root)
         return not stays
+
+
+class Trashed(NamedTuple):
+    """A directory in the trash. `owner`: the write token of its table, if it is known.
+
+    `is_logged`: the log of moves has it, too (`move_log`). Servers of earlier versions wrote no log.
+    """
+
+    location: str
+    origin: str
+    reason: str
+    decided_at: datetime
+    owner: str | None
+    is_logged: bool
+
+    @property
+    def name(self) -> str:
+        """The name of the directory, which identifies the operation in the journal."""
+        return paths.name(self.location)
+
+
+def write_manifest(warehouse: Warehouse, operation: FileOperation, trash: str) -> None:
+    """Writes the manifest, before the files are moved to `trash`."""
+    fields = {
+        "origin": operation.location,
+        "reason": operation.reason,
+        "decided_at": operation.decided_at.isoformat(),
+        "owner": operation.owner,
+        "event": operation.event,
+    }
+    warehouse.write_file(trash + _MANIFEST, json.dumps(fields).encode(), durable=False)
+
+
+def delete_manifest(warehouse: Warehouse, location: str) -> None:
+    """Deletes the manifest of a directory that has left the trash. Does nothing for other directories."""
+    if paths.name(paths.parent(location)) == paths.TRASH:
+        warehouse.delete_directory(location + _MANIFEST)
+
+
+def read_manifest(warehouse: Warehouse, location: str) -> Trashed | None:
+    """Returns the content of the manifest; None if there is none, or it is incomplete."""
+    try:
+        content = warehouse.read_file(location + _MANIFEST)
+        fields = json.loads(content) if content else {}
+        moment = datetime.fromisoformat(fields["decided_at"])
+        origin, reason = paths.canonical(fields["origin"]), str(fields["reason"])
+        return Trashed(location, origin, reason, moment, fields["owner"], "event" in fields)
+    except (MetastoreError, ValueError, KeyError, TypeError, AttributeError):
+        return None

@@ -14,9 +14,8 @@ from metastore.errors import InvalidOperationError
 from metastore.services.files.journal import Journal
 from metastore.services.files.lineage import difference
 from metastore.services.files.move_log import PARTLY, LoggedMove, entries, in_order, read_moves
-from metastore.services.files.operations import TRUNCATED
+from metastore.services.files.operations import TRUNCATED, read_manifest
 from metastore.services.files.putting_back import RECONCILED, Finding, PuttingBack, Wanted
-from metastore.services.files.trash_manifest import read_manifest
 from metastore.services.rules.events import database_text
 from metastore.services.rules.tables import is_view
 from metastore.storage.repositories.file_operations import MAKE, REMOVE, FileOperation

@@ -8,11 +8,10 @@ from typing import NamedTuple
 from metastore.domain import events
 from metastore.domain.names import TableName, fold, full_name, table_name
 from metastore.encoding.json import encode_json
-from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError
+from metastore.errors import AlreadyExistsError, InvalidObjectError
 from metastore.services.rules.lookup import required
 from metastore.services.rules.tables import DDL_TIME
 from metastore.storage.mapping.descriptors import complete
-from metastore.storage.repositories.indexes import IndexRef
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Index, Table
 
@@ -71,9 +70,3 @@ def add_index(work: UnitOfWork, table_id: int, index: Index) -> None:
     stored.deferredRebuild = bool(index.deferredRebuild)
     work.indexes.insert(indexed.ref.id, table_id, stored)
     work.record(events.create_index(indexed.ref.name.parent, encode_json(index)))
-
-
-def check_no_index(held: list[IndexRef]) -> None:
-    """Raises InvalidInputError, in Hive's words, for a table that holds an index."""
-    if held:
-        raise InvalidInputError(f"The table {held[0].held_in.name} is an index table. Please do drop index instead.")

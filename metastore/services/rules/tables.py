@@ -98,9 +98,13 @@ def normalise(table: Table, database: DatabaseName) -> Table:
     if table.tableType in (MANAGED, EXTERNAL, MATERIALIZED_VIEW):  # not views, nor the index tables of Hive 2
         check_descriptor(table.sd, [key.name for key in table.partitionKeys], f"{database}.{table.tableName}")
         info = table.sd.skewedInfo
-        # Without partitions, directories may be named by the texts that were sent.
+        # Each value is written once, in its type's canonical form. Without partitions, directories may be named by the
+        # texts that were sent.
         if table.partitionKeys and (info.skewedColNames or info.skewedColValueLocationMaps):
-            _type_skew(table.sd)
+            types = {column.name: column.type for column in table.sd.cols}
+            kinds = [types[name] for name in info.skewedColNames]
+            info.skewedColValues = distinct_values(kinds, info.skewedColValues)
+            info.skewedColValueLocationMaps = typed_locations(kinds, info.skewedColValueLocationMaps)
     return table
 
 
@@ -149,14 +153,6 @@ def check_descriptor(sd: StorageDescriptor, keys: list[str], owner: str) -> None
             f"{owner} (skewed by {', '.join(skew.columns)}) is CLUSTERED BY {', '.join(sd.bucketCols)}, which "
             "STORED AS DIRECTORIES excludes"
         )
-
-
-def _type_skew(sd: StorageDescriptor) -> None:
-    """Writes each skewed value once, in the canonical form of its column's type."""
-    info, types = sd.skewedInfo, {column.name: column.type for column in sd.cols}
-    kinds = [types[name] for name in info.skewedColNames]
-    info.skewedColValues = distinct_values(kinds, info.skewedColValues)
-    info.skewedColValueLocationMaps = typed_locations(kinds, info.skewedColValueLocationMaps)
 
 
 def admit_table(roots: Roots, table: Table, old: Table | None = None) -> None:

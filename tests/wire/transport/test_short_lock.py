@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from metastore.transport import short_lock
-from metastore.transport.short_lock import ShortLock
+from metastore.transport import admission
+from metastore.transport.admission import ShortLock
 
 
 def test_the_lock_is_taken_only_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ def test_the_lock_is_taken_only_without_waiting(monkeypatch: pytest.MonkeyPatch)
             return len(calls) > 3
 
     monkeypatch.setattr(lock, "_lock", Recorded())
-    monkeypatch.setattr(short_lock, "sleep", lambda _: calls.append("pause"))
+    monkeypatch.setattr(admission.time, "sleep", lambda _: calls.append("pause"))
     assert lock.acquire()
     assert calls == ["acquire blocking=False", "pause"] * 2 + ["acquire blocking=False"]
 
