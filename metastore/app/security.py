@@ -17,7 +17,7 @@ from metastore.services.audit import AuditService
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.authorization.policy import PolicyAuthorization
 from metastore.services.callers import CallerService
-from metastore.services.delegation import DelegationService
+from metastore.services.delegation import DelegationService, TokenLimits
 from metastore.services.logins import FailedLoginService
 from metastore.settings import Settings
 from metastore.storage.unit_of_work import Store
@@ -41,10 +41,8 @@ class Security:
             store,
             secret_of,
             self.proxies.may_act,
-            renew_interval=settings.token_renew_interval,
-            max_lifetime=settings.token_max_lifetime,
-            per_owner=settings.max_tokens_per_owner,
-            key=read_token_key(settings.token_key_file) if settings.token_key_file else None,
+            TokenLimits(settings.token_renew_interval, settings.token_max_lifetime, settings.max_tokens_per_owner),
+            read_token_key(settings.token_key_file) if settings.token_key_file else None,
         )
         self.audit = _audit(settings, store)
         self.authenticator = make_authenticator(

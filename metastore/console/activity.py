@@ -44,11 +44,10 @@ class ActivityService(Overview):
         another table of this name.
         """
         examined = self._examine(name)
-        table = {"catalog": name.catalog, "database": name.database, "table": name.name}
         created = examined.table.createTime or 0
         is_whole = examined.grants.is_admin
         with self._store.read() as work:
-            rows = work.activity.history(before or _NEWEST, _LIMIT, **table, created=created, is_whole=is_whole)
+            rows = work.activity.history(name, before or _NEWEST, _LIMIT, created=created, is_whole=is_whole)
         return [_event(row) for row in rows]
 
     def held(self) -> dict[str, list[dict[str, Any]]]:

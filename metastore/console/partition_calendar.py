@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from metastore.console.overview import Overview
 from metastore.domain import partition_names
@@ -14,23 +14,10 @@ from metastore.domain.partition_calendar import Axis, Group, Key, as_data, axes_
 from metastore.errors import InvalidInputError
 from metastore.storage.pages.partition_calendar import SORTS as SORTS
 from metastore.storage.pages.partition_calendar import KeyRange, beginning
+from metastore.storage.pages.partition_calendar import Listed as Listed
 
 _YEAR_OR_MONTH = re.compile(r"[0-9]{4}([0-9]{2})?")
 _DATES = (KeyKind.DATE, KeyKind.TIMESTAMP, KeyKind.STRING, KeyKind.CHAR)
-
-
-class Listed(NamedTuple):
-    """The page of the list of partitions.
-
-    Attributes:
-        sort: one of SORTS, for few partitions.
-        skipped: number of partitions before the page, of few.
-        after: the name of the partition before the page, of many.
-    """
-
-    sort: str = SORTS[0]
-    skipped: int = 0
-    after: str = ""
 
 
 class PartitionCalendarService(Overview):
@@ -51,9 +38,7 @@ class PartitionCalendarService(Overview):
         axes = _axes(keys, row, column, chosen)
         positions = _position(keys, axes[0]), _position(keys, axes[1])
         with self._store.read() as work:
-            sums = work.partition_calendar.read(
-                table.id, positions, ranges, listed.after, _start(keys, ranges), listed.sort, listed.skipped
-            )
+            sums = work.partition_calendar.read(table.id, positions, ranges, _start(keys, ranges), listed)
         groups = sums["groups"]
         grid = make_grid(map(_group, groups or []), *axes)
         return {

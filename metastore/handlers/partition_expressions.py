@@ -8,7 +8,7 @@ from metastore.operations.fields import TableFields
 from metastore.operations.operation import operation, visible
 from metastore.services.partition_expressions import PartitionExpressionService
 from metastore.services.partition_specs import shaped
-from metastore.services.partition_values import PartitionValueService
+from metastore.services.partition_values import Order, PartitionValueService
 from metastore.services.rules.partition_grouping import grouped
 from thrift_idl.gen.hive_metastore.ttypes import (
     PartitionsByExprRequest,
@@ -57,9 +57,11 @@ class PartitionExpressionHandlers:
         return self._values.rows(
             table_name(request.dbName, request.tblName, request.catName),
             [column.name for column in request.partitionKeys or [] if column],
-            filter_text=request.filter,
+            request.filter,
+            Order(
+                [column.name for column in request.partitionOrder or [] if column],
+                request.ascending is not False,
+                limit(request.maxParts),
+            ),
             distinct=request.applyDistinct is not False,
-            order=[column.name for column in request.partitionOrder or [] if column],
-            ascending=request.ascending is not False,
-            limit=limit(request.maxParts),
         )

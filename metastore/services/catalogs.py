@@ -8,7 +8,7 @@ from metastore.encoding.json import encode_json
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
 from metastore.services.files.change_loop import Attempt
 from metastore.services.files.operations import UNDONE
-from metastore.services.files.planning import plan_removal
+from metastore.services.files.planning import Removal, plan_removal
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database
 from metastore.services.rules.events import database_text
 from metastore.services.rules.lookup import get_catalog, taken
@@ -92,7 +92,7 @@ class CatalogService(ChangingService):
             locations = [*_drop_default_database(work, name), catalog.locationUri]
             work.catalogs.delete(name)
             work.record(events.drop_catalog(name))
-            operations = plan_removal(work, self._warehouse, list(dict.fromkeys(locations)), reason=UNDONE)
+            operations = plan_removal(work, self._warehouse, list(dict.fromkeys(locations)), Removal(reason=UNDONE))
         self._journal.carry_out(operations)
 
     def identity(self) -> str:

@@ -19,7 +19,7 @@ from metastore.errors import (
 from metastore.services.cascade.dependencies import rewrite
 from metastore.services.cascade.dropping import drop_rows
 from metastore.services.files.change_loop import Attempt
-from metastore.services.files.planning import plan_removal
+from metastore.services.files.planning import Removal, plan_removal
 from metastore.services.rules.databases import DEFAULT_DATABASE, complete_database, is_client_default
 from metastore.services.rules.events import database_text, table_text
 from metastore.services.rules.lookup import get_catalog, get_database, missing_database, required, taken
@@ -27,7 +27,7 @@ from metastore.services.rules.table_data import auto_purged, check_unprotected, 
 from metastore.services.service import ChangingService
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.databases import StoredDatabase
-from metastore.storage.repositories.drops import DATABASE
+from metastore.storage.repositories.drops import DATABASE, NewDrop
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, PrincipalType
@@ -160,7 +160,7 @@ class DatabaseService(ChangingService):
             own += data[:1]
             kept += [] if data else locations_of_table(work, table)
         hidden = [number for number in structs if number not in purged_ids]
-        drop_id = self._retention.begin(work, DATABASE, name.table(""), hidden=hidden)
+        drop_id = self._retention.begin(work, NewDrop(DATABASE, name.table(""), hidden=hidden))
         for number, struct in structs.items():
             drop_rows(work, number, struct, None if number in purged_ids else drop_id)
         if drop_id is not None:
@@ -173,8 +173,9 @@ class DatabaseService(ChangingService):
             removed.append(database.locationUri)
         roots = self._warehouse.roots
         kept = list(set(kept) - paths.inside(kept, own))
-        operations = plan_removal(work, self._warehouse, spared(roots, purged, kept), own=own)
-        operations += plan_removal(work, self._warehouse, spared(roots, removed, kept), own=own, drop_id=drop_id)
+        operations = plan_removal(work, self._warehouse, spared(roots, purged, kept), Removal(own=own))
+        restorable = Removal(own=own, drop_id=drop_id)
+        operations += plan_removal(work, self._warehouse, spared(roots, removed, kept), restorable)
         work.record(*[events.drop_table(table_text(struct)) for struct in structs.values()])
         work.record(events.drop_database(database_text(database)))
         return operations

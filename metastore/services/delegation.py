@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Callable, Collection
-from typing import Final
+from typing import Final, NamedTuple
 
 from metastore.context import Caller, caller
 from metastore.domain.delegation_tokens import Identifier, parse_token, token_text
@@ -21,6 +21,14 @@ MayAct = Callable[[str, str, str], bool]
 """Returns whether a user may impersonate another one, from an address."""
 
 
+class TokenLimits(NamedTuple):
+    """Seconds until a token must be renewed, seconds that it lives, and the number of tokens of one owner."""
+
+    renew_interval: float
+    max_lifetime: float
+    per_owner: int
+
+
 class DelegationService:
     """Rules of tokens (Hive's HiveDelegationTokenManager, DelegationTokenSecretManager). All servers share them.
 
@@ -32,10 +40,7 @@ class DelegationService:
         store: Store,
         secret_of: Callable[[bytes, bytes], bytes],
         may_act: MayAct,
-        *,
-        renew_interval: float,
-        max_lifetime: float,
-        per_owner: int,
+        limits: TokenLimits,
         key: bytes | None = None,
     ) -> None:
         """`key`: passwords are derived from it, so that the database holds no secrets. None: they are random."""
@@ -43,8 +48,7 @@ class DelegationService:
         self._key = key
         self._secret_of = secret_of
         self._may_act = may_act
-        self._renew_interval, self._max_lifetime = renew_interval, max_lifetime
-        self._per_owner = per_owner
+        self._renew_interval, self._max_lifetime, self._per_owner = limits
 
     def issue(self, owner: str | None, renewer: str | None) -> str:
         """Issues a token of the owner, as text. If another user impersonates the owner, the token names both.

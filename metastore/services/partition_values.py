@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from metastore.domain.expression import PostfixNode, from_postfix
 from metastore.domain.names import TableName, fold_column
@@ -15,21 +16,21 @@ from metastore.storage.queries.filters import scan_condition
 from metastore.storage.references import TableRef
 
 
+class Order(NamedTuple):
+    """The order of rows: by these columns, or by all. `limit`: at most so many rows."""
+
+    columns: Sequence[str] = ()
+    ascending: bool = True
+    limit: int | None = None
+
+
 class PartitionValueService(Service):
     """Rules of get_partition_values (Hive's ObjectStore.listPartitionValues) and scan_values."""
 
     def rows(
-        self,
-        table: TableName,
-        columns: Sequence[str],
-        *,
-        filter_text: str | None = None,
-        distinct: bool = True,
-        order: Sequence[str] = (),
-        ascending: bool = True,
-        limit: int | None = None,
+        self, table: TableName, columns: Sequence[str], filter_text: str | None, order: Order, *, distinct: bool = True
     ) -> list[list[str]]:
-        """Returns the values of partition columns by row, sorted by the columns of `order`, or by themselves.
+        """Returns the values of partition columns by row, in this order.
 
         Raises NotFoundError (table), InvalidInputError for a bad filter or a column that is no partition column.
         """
@@ -38,9 +39,9 @@ class PartitionValueService(Service):
             if not columns:
                 raise NullArgumentError("The list of partition columns is empty")
             positions = [_position(reference, column) for column in columns]
-            sorting = [(_position(reference, text), not ascending) for text in order or columns]
+            sorting = [(_position(reference, text), not order.ascending) for text in order.columns or columns]
             condition = by_filter(reference, filter_text)
-            return work.partition_values.rows(reference, condition, positions, sorting, limit, distinct=distinct)
+            return work.partition_values.rows(reference, condition, positions, sorting, order.limit, distinct=distinct)
 
     def kept(self, table: TableName, nodes: Sequence[PostfixNode], columns: Sequence[str]) -> tuple[EncodedTexts, str]:
         """Returns the values of partition columns, row by row, of the partitions that a scan with this predicate reads.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from metastore.domain import events
 from metastore.domain.column_statistics import NOT_UPDATED
@@ -15,7 +15,7 @@ from metastore.services.cascade.dependencies import follow_added, rewrite
 from metastore.services.files.change_loop import Attempt, LookNeededError
 from metastore.services.files.open_writes import root_of
 from metastore.services.files.own_locations import check_defaults, require_partitions_apart
-from metastore.services.files.planning import plan_removal
+from metastore.services.files.planning import Removal, plan_removal
 from metastore.services.files.replaced_locations import replaced_at_defaults
 from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.existing_files import count_files, find_skewed_directories
@@ -25,7 +25,7 @@ from metastore.services.rules.table_data import check_unprotected, locations_of_
 from metastore.services.rules.tables import admit_descriptors, is_dependent, is_managed, is_view
 from metastore.services.service import ChangingService
 from metastore.storage.references import StoredTable
-from metastore.storage.repositories.drops import PARTITIONS
+from metastore.storage.repositories.drops import PARTITIONS, NewDrop
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import DeletedPartitions, NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
@@ -167,7 +167,7 @@ class PartitionWriteService(ChangingService):
         def plan(work: UnitOfWork, _: Attempt) -> tuple[EncodedList[Partition], list[int]]:
             stored = get_table(work, table, lock="share")
             struct = stored.encoded.decode()
-            drop_id = self._retention.begin(work, PARTITIONS, table, stored, purge=purge, partitions=len(names))
+            drop_id = self._retention.begin(work, NewDrop(PARTITIONS, table, len(names)), stored, purge=purge)
             dropped = work.partitions_write.delete(stored.ref, names, drop_id)
             missing = set(names) - set(dropped.names)
             if missing and not if_exists:
@@ -197,9 +197,9 @@ class PartitionWriteService(ChangingService):
         if not is_managed(stored.encoded.decode()):
             locations = without_owned(work, stored.ref, locations)
         replaced = replaced_at_defaults(work, stored, dropped.names)
-        place: dict[str, Any] = {"table_id": stored.ref.id, "root": root, "own": [root]}
-        operations = plan_removal(work, self._warehouse, replaced, **place)
-        return operations + plan_removal(work, self._warehouse, locations, **place, drop_id=drop_id)
+        removal = Removal(table_id=stored.ref.id, root=root, own=[root])
+        operations = plan_removal(work, self._warehouse, replaced, removal)
+        return operations + plan_removal(work, self._warehouse, locations, removal._replace(drop_id=drop_id))
 
 
 def _get_table(work: UnitOfWork, table: TableName, *, lock: Literal["share"] | None = None) -> StoredTable:

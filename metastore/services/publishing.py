@@ -22,7 +22,7 @@ from metastore.services.files.change_loop import Attempt
 from metastore.services.files.open_writes import close_published
 from metastore.services.files.own_locations import require_retirable
 from metastore.services.files.planning import check_unblocked
-from metastore.services.files.replaced_locations import replaced_locations, retire
+from metastore.services.files.replaced_locations import Replacement, replaced_locations, retire
 from metastore.services.rules.denials import denial
 from metastore.services.rules.events import befores, table_text, write_partitions
 from metastore.services.rules.lookup import get_table
@@ -30,7 +30,7 @@ from metastore.services.rules.partitions import PartitionRules, check_distinct, 
 from metastore.services.rules.tables import DDL_TIME, admit_descriptors, locations_of
 from metastore.services.service import ChangingService
 from metastore.storage.references import TABLE_ITSELF, StoredPartition, StoredTable
-from metastore.storage.repositories.drops import OVERWRITTEN
+from metastore.storage.repositories.drops import OVERWRITTEN, NewDrop
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition, first_version
 from metastore.storage.unit_of_work import UnitOfWork
@@ -100,14 +100,14 @@ class PublishingService(ChangingService):
         else:
             result, drop_id = self._publish_table(work, get_table(work, table, lock="update"), entries)
         replaced = [*result.replaced, *retired]
-        current = _locations_of(entries)
-        result.replaced = retire(work, stored, query_id, replaced, current, self._warehouse.roots, drop_id)
+        replacement = Replacement(replaced, _locations_of(entries), query_id, drop_id)
+        result.replaced = retire(work, stored, self._warehouse.roots, replacement)
         return result
 
     def _keep(self, work: UnitOfWork, stored: StoredTable, overwritten: Sequence[int] | None) -> int | None:
         """Records overwritten partitions (by id) or the table (None) for an undrop. Returns the id of the drop."""
         count = len(overwritten or ())
-        drop_id = self._retention.begin(work, OVERWRITTEN, stored.ref.name, stored, partitions=count)
+        drop_id = self._retention.begin(work, NewDrop(OVERWRITTEN, stored.ref.name, count), stored)
         if drop_id is not None:
             work.drops.save_copies(drop_id, stored.ref.id, overwritten)
         return drop_id

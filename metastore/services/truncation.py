@@ -16,7 +16,7 @@ from metastore.services.rules.table_data import check_unprotected, directories, 
 from metastore.services.rules.tables import is_managed
 from metastore.services.service import ChangingService
 from metastore.storage.references import StoredTable
-from metastore.storage.repositories.drops import TRUNCATED
+from metastore.storage.repositories.drops import TRUNCATED, NewDrop
 from metastore.storage.repositories.partitions import named
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
@@ -59,7 +59,7 @@ class TruncationService(ChangingService):
             self._check_alone(work, stored, locations, targets.partition_ids)
             attempt.require_listed(locations, entries)
             count = len(chosen or ())
-            drop_id = self._retention.begin(work, TRUNCATED, name, stored, purge=purge, partitions=count)
+            drop_id = self._retention.begin(work, NewDrop(TRUNCATED, name, count), stored, purge=purge)
             if drop_id is not None:
                 work.drops.save_copies(drop_id, stored.ref.id, targets.partition_ids)
             for struct in targets.structs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from metastore.context import caller
 from metastore.domain.names import TableName
@@ -62,7 +62,9 @@ class WriteService(Service):
                     "(METASTORE_MAX_OPEN_TRANSACTIONS). End some of them."
                 )
             own = [] if directory is None else [_location(paths.join(directory, query_id))]
-            granted = _register(work, query_id, stored.ref.id, [root], own, [_location(text) for text in shared])
+            granted = _register(
+                work, query_id, stored.ref.id, [root], _Files(own, [_location(text) for text in shared])
+            )
             return query_id, None if directory is None else bool(granted)
 
     def renew(
@@ -82,7 +84,7 @@ class WriteService(Service):
         renamed = [_rename(query_id, *rename) for rename in renames]
         with self._store.transaction() as work:
             write = required(work.writes.renew(query_id), ended(query_id))
-            granted = _register(work, query_id, write.table_id, write.roots, requested, others, renamed)
+            granted = _register(work, query_id, write.table_id, write.roots, _Files(requested, others, renamed))
         return [text in granted for text in requested]
 
     def end(self, query_id: str) -> None:
@@ -96,16 +98,17 @@ class WriteService(Service):
                 raise ended(query_id)
 
 
-def _register(
-    work: UnitOfWork,
-    query_id: str,
-    table_id: int,
-    roots: Sequence[str],
-    requested: Sequence[str],
-    others: Sequence[str],
-    renamed: Sequence[RenamedPath] = (),
-) -> set[str]:
+class _Files(NamedTuple):
+    """The next files of a write: locations requested for it alone, and those that also contain files of `others`."""
+
+    requested: Sequence[str]
+    others: Sequence[str]
+    renamed: Sequence[RenamedPath] = ()
+
+
+def _register(work: UnitOfWork, query_id: str, table_id: int, roots: Sequence[str], files: _Files) -> set[str]:
     """Registers the next files and renames of a write. Returns the requested locations that it now owns."""
+    requested, others, renamed = files
     ends = [text for rename in renamed for text in rename]
     if not (requested or others or ends):
         return set()

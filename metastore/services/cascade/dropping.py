@@ -8,13 +8,13 @@ from metastore.errors import InvalidInputError
 from metastore.services.cascade.acid_tables import follow_rename
 from metastore.services.cascade.dependencies import droppable
 from metastore.services.cascade.retention import Retention
-from metastore.services.files.planning import plan_removal
+from metastore.services.files.planning import Removal, plan_removal
 from metastore.services.rules.events import table_text
 from metastore.services.rules.materialized_views import check_no_views
 from metastore.services.rules.table_data import auto_purged, check_unprotected, data_of
 from metastore.services.rules.tables import is_true
 from metastore.storage.references import StoredTable
-from metastore.storage.repositories.drops import TABLE
+from metastore.storage.repositories.drops import TABLE, NewDrop
 from metastore.storage.repositories.indexes import IndexRef
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse.filesystem import Warehouse
@@ -66,12 +66,13 @@ class TableDropping:
         dropped = {one.ref.id: one.encoded.decode() for one in dependents} | {stored.ref.id: table}
         for struct in dropped.values():
             check_unprotected(struct)
-        drop_id = self._retention.begin(work, TABLE, stored.ref.name, purge=purge, hidden=list(dropped))
+        drop_id = self._retention.begin(work, NewDrop(TABLE, stored.ref.name, hidden=list(dropped)), purge=purge)
         for table_id, struct in dropped.items():
             drop_rows(work, table_id, struct, drop_id)
             work.record(events.drop_table(table_text(struct)))
         work.record(*(events.drop_index(index.table, index.name, index.held_in.name) for index in held))
-        return [*operations, *plan_removal(work, self._warehouse, locations, own=locations[:1], drop_id=drop_id)]
+        removal = Removal(own=locations[:1], drop_id=drop_id)
+        return [*operations, *plan_removal(work, self._warehouse, locations, removal)]
 
 
 def drop_rows(work: UnitOfWork, table_id: int, table: Table, drop_id: int | None) -> None:

@@ -9,6 +9,7 @@ the attempt.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from metastore.errors import InvalidOperationError
 from metastore.services.files.change_loop import Attempt, LookNeededError
@@ -73,33 +74,37 @@ def plan_cleaning(work: UnitOfWork, steps: Sequence[Sequence[NewOperation]], tab
     return [work.file_operations.schedule(step, table_id) for step in steps]
 
 
-def plan_removal(
-    work: UnitOfWork,
-    warehouse: Warehouse,
-    locations: Sequence[str],
-    *,
-    table_id: int | None = None,
-    root: str = "",
-    own: Sequence[str] = (),
-    reason: str = DROPPED,
-    drop_id: int | None = None,
-) -> list[int]:
+class Removal(NamedTuple):
+    """Why directories are removed, and what with them.
+
+    Attributes:
+        table_id: the table that all of them belong to.
+        root: directories below it that become empty are removed, too.
+        own: directories of the dropped tables: external tables that point into them do not keep their files.
+        reason: if it is UNDONE, only empty directories are removed.
+        drop_id: the files are put into the trash, where an undrop finds them.
+    """
+
+    table_id: int | None = None
+    root: str = ""
+    own: Sequence[str] = ()
+    reason: str = DROPPED
+    drop_id: int | None = None
+
+
+def plan_removal(work: UnitOfWork, warehouse: Warehouse, locations: Sequence[str], removal: Removal) -> list[int]:
     """Plans the removal of directories that this transaction drops from the catalog, if they are within the roots.
 
     Borrowed directories stay (`ownership`).
-
-    `root`: directories below it that become empty are removed, too. `own`: directories of the dropped tables:
-    external tables that point into them do not keep their files. `reason`: if it is UNDONE, only empty directories
-    are removed. `drop_id`: the files are put into the trash, where an undrop finds them.
     """
     inside = [paths.canonical(text) for text in without_borrowed(work, warehouse.roots.within(locations))]
     # An unfinished truncation must not put its files into the trash after the directory: an undrop would lack them.
     if inside and (truncations := work.file_operations.truncations_at(inside)):
         raise BlockedByFileOperationError(truncations)
-    owned = paths.inside(inside, own)
-    new = [NewOperation("remove", text, OWNED if text in owned else reason) for text in inside]
-    above = paths.canonical(root) if root else ""
-    return work.file_operations.schedule(new, table_id, above, drop_id, absorb_replaced=True)
+    owned = paths.inside(inside, removal.own)
+    new = [NewOperation("remove", text, OWNED if text in owned else removal.reason) for text in inside]
+    above = paths.canonical(removal.root) if removal.root else ""
+    return work.file_operations.schedule(new, removal.table_id, above, removal.drop_id, absorb_replaced=True)
 
 
 def plan_undrop(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from metastore.domain.partition_names import escape
 from metastore.domain.skew_directories import default_directory
@@ -48,19 +48,21 @@ def _default_directory(sd: StorageDescriptor) -> list[str]:
     return [paths.join(sd.location, default_directory(len(sd.skewedInfo.skewedColNames)))]
 
 
-def retire(
-    work: UnitOfWork,
-    stored: StoredTable,
-    query_id: str,
-    replaced: Iterable[str],
-    current: Iterable[str],
-    roots: Roots,
-    drop_id: int | None = None,
-) -> list[str]:
-    """Retires replaced locations that no object uses, now that `current` ones are published. Returns them.
+class Replacement(NamedTuple):
+    """Locations that a write has replaced, and the `current` ones. `drop_id`: the drop that can restore them."""
 
-    `drop_id`: the drop that can restore them. Locations outside of the roots are left to their owners.
+    replaced: Iterable[str]
+    current: Iterable[str]
+    query_id: str = ""
+    drop_id: int | None = None
+
+
+def retire(work: UnitOfWork, stored: StoredTable, roots: Roots, replacement: Replacement) -> list[str]:
+    """Retires replaced locations that no object uses, now that the current ones are published. Returns them.
+
+    Locations outside of the roots are left to their owners.
     """
+    replaced, current, query_id, drop_id = replacement
     locations = roots.within(paths.require_not_root(text) for text in dict.fromkeys(replaced))
     used = work.locations.referred(locations)
     unused = [text for text in locations if not used.get(paths.canonical(text), UNUSED).itself]

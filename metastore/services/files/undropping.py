@@ -15,7 +15,7 @@ from metastore.services.files.changed_objects import ChangedObjects, Owner
 from metastore.services.files.moves import Move, follower, relocate
 from metastore.services.files.open_writes import root_of
 from metastore.services.files.planning import check_unblocked, plan_undrop
-from metastore.services.files.replaced_locations import replaced_locations, retire
+from metastore.services.files.replaced_locations import Replacement, replaced_locations, retire
 from metastore.services.rules.denials import denial
 from metastore.services.rules.tables import locations_of
 from metastore.storage.references import TABLE_ITSELF, StoredTable
@@ -143,5 +143,5 @@ def _swap_retired(work: UnitOfWork, warehouse: Warehouse, live: StoredTable, cha
         raise InvalidOperationError(f"The overwrite of {live.ref.name} cannot be undone: {min(cleaned)} was cleaned")
     replaced = [text for change in changes for text in replaced_locations(change.replaced, change.restored)]
     current = [text for change in changes for text in locations_of(change.restored)]
-    retire(work, live, "", replaced, current, warehouse.roots)
+    retire(work, live, warehouse.roots, Replacement(replaced, current))
     check_unblocked(work, current)

@@ -10,7 +10,7 @@ from metastore.domain.query_ids import is_registered_form
 from metastore.errors import MetastoreError
 from metastore.services.files.cleaned_directories import STAGING, cleaned, with_parents
 from metastore.services.files.journal import Journal
-from metastore.services.files.planning import plan_removal
+from metastore.services.files.planning import Removal, plan_removal
 from metastore.services.files.usage import unused, usage
 from metastore.services.rules.tables import is_view
 from metastore.warehouse import paths
@@ -49,7 +49,7 @@ class UnregisteredCleaning:
         with self._store.transaction(audited=False) as work:
             work.file_operations.lock_exclusively()  # until the commit, no other call can begin to use one of them
             free = unused(work, locations)
-            ids = plan_removal(work, self._warehouse, free, table_id=table_id)
+            ids = plan_removal(work, self._warehouse, free, Removal(table_id=table_id))
         self._journal.carry_out_or_fail(ids)
         self._journal.remove_empty(with_parents(free, root))
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import text
 
+from metastore.domain.names import TableName
 from metastore.domain.renaming import TEMPORARY_NAME
 from metastore.storage.queries.drops import FIRST_NAMES, OF_PRESENT_DATABASE
 from metastore.storage.queries.name_changes import NAMED_SINCE
@@ -182,13 +183,15 @@ class Activity(Repository):
         return events or [], drops or []
 
     def history(
-        self, before: int, limit: int, *, catalog: str, database: str, table: str, created: int, is_whole: bool
+        self, table: TableName, before: int, limit: int, *, created: int, is_whole: bool
     ) -> list[dict[str, Any]]:
         """Returns the newest events of a table before an id, since its creation; unless `is_whole`, since it got its
         name.
         """
-        named = {"catalog": catalog, "database": database, "table": table, "created": created, "is_whole": is_whole}
-        return self._dicts(_HISTORY, {**named, "before": before, "limit": limit})
+        named = {"catalog": table.catalog, "database": table.database, "table": table.name}
+        return self._dicts(
+            _HISTORY, {**named, "created": created, "is_whole": is_whole, "before": before, "limit": limit}
+        )
 
     def held(
         self, user: str | None, timeout: timedelta, scope: Scope, *, is_admin: bool

@@ -27,6 +27,20 @@ SORTS: Final = ("keys", *_ORDERS)
 """Orders of the partitions that are listed, if they are few: by their keys, or descending by a figure."""
 
 
+class Listed(NamedTuple):
+    """The page of the list of partitions.
+
+    Attributes:
+        sort: one of SORTS, for few partitions.
+        skipped: number of partitions before the page, of few.
+        after: the name of the partition before the page, of many.
+    """
+
+    sort: str = SORTS[0]
+    skipped: int = 0
+    after: str = ""
+
+
 class KeyRange(NamedTuple):
     """A condition on a key: its sort key is in one of these ranges, ends included. `position` counts from 1."""
 
@@ -47,26 +61,23 @@ class PartitionCalendar(Repository):
         table: int,
         positions: tuple[int | None, int | None],
         ranges: Sequence[KeyRange],
-        after: str,
         start: str,
-        sort: str,
-        skipped: int,
+        page: Listed,
     ) -> dict[str, Any]:
         """Returns sums by the keys at two positions (from 1), and a page of the partitions.
 
         Up to SUMMED partitions are summed now. For more, `groups` are sums of the last measurement, which was made at
-        `measured`; None if that has no sums by these keys. `total`: their partitions. Few partitions are listed in
-        the order `sort`, one of SORTS, without the first `skipped`; `following` is the number to skip for the next
-        page. Of many partitions, the list has names that begin with `start` and follow `after`, in the order of names;
-        `next` is the name after which it continues.
+        `measured`; None if that has no sums by these keys. `total`: their partitions. Of few partitions, `following`
+        is the number to skip for the next page. Of many partitions, the list has names that begin with `start`, in the
+        order of names; `next` is the name after which it continues.
         """
-        query = _query(table, positions, ranges, after, start, _listed(sort, skipped))
+        query = _query(table, positions, ranges, page, start)
         ((few, number, groups, partitions, last, measured),) = rows_of(self._connection, query)
         listed = partitions or []
         is_more = len(listed) > _LISTED
         return {
-            "sort": sort if few else "name",
-            "following": skipped + _LISTED if few and is_more else None,
+            "sort": page.sort if few else "name",
+            "following": page.skipped + _LISTED if few and is_more else None,
             "groups": (groups or []) if few or groups else None,
             "total": number if few else sum(group["partitions"] for group in groups or ()) or None,
             "measured": None if few else measured,
@@ -88,9 +99,8 @@ def _query(
     table: int,
     positions: tuple[int | None, int | None],
     ranges: Sequence[KeyRange],
-    after: str,
+    page: Listed,
     start: str,
-    listed: str,
 ) -> Sql:
     """Returns the query of `PartitionCalendar.read`, which is one statement: all figures are of one moment."""
     where, values = _conditions(ranges, {each.position: f"keys[{each.position}]" for each in ranges})
@@ -114,7 +124,7 @@ def _query(
             SELECT name FROM partitions WHERE table_id = %s AND name > %s AND name >= %s AND name < %s
             ORDER BY name LIMIT {scanned}
         ), listed AS MATERIALIZED (
-            SELECT name, create_time, rows, bytes, files FROM ({listed}) AS f
+            SELECT name, create_time, rows, bytes, files FROM ({_listed(page.sort, page.skipped)}) AS f
             UNION ALL
             SELECT name, create_time, rows, bytes, files FROM {with_figures(many)} AS m
         )
@@ -128,7 +138,7 @@ def _query(
                (SELECT extract(epoch FROM measured_at)::float8 FROM table_sizes WHERE table_id = %s)
         FROM counted
     """  # noqa: S608 - positions and constants
-    scan = (table, after, start, start + _HIGHEST)
+    scan = (table, page.after, start, start + _HIGHEST)
     parameters = (table, *values, *large, *large, *scan, *scan, *values, *of_groups, table)
     return Sql(query, parameters)
 

@@ -49,6 +49,19 @@ class Drop(NamedTuple):
         return TableName(self.catalog, self.database, self.name)
 
 
+class NewDrop(NamedTuple):
+    """A drop, truncation or overwrite to register. `kind`: DATABASE, TABLE, …
+
+    `partitions`: their number, if only partitions are dropped. `hidden`: ids of the tables that are dropped. Their rows
+    and everything that belongs to them stay, but without a database no query finds them.
+    """
+
+    kind: str
+    name: TableName
+    partitions: int = 0
+    hidden: Sequence[int] = ()
+
+
 class DroppedTable(NamedTuple):
     """A dropped table: its row stays in `tables`, without a database."""
 
@@ -60,24 +73,16 @@ class Drops(Repository):
     """Queries on drops."""
 
     def begin(
-        self,
-        kind: str,
-        name: TableName,
-        period: timedelta,
-        caller: tuple[str | None, str | None],
-        *,
-        table_id: int | None = None,
-        partitions: int = 0,
-        hidden: Sequence[int] = (),
+        self, drop: NewDrop, period: timedelta, caller: tuple[str | None, str | None], table_id: int | None = None
     ) -> int:
         """Registers a drop by this user from this address (`caller`), and returns its id. `period`: the retention.
 
-        `hidden`: ids of the tables that it drops. Their rows and everything that belongs to them stay, but without a
-        database no query finds them. Their open writes are aborted.
+        `table_id`: the table, if it stays. The open writes of hidden tables are aborted.
         """
-        values = {"kind": kind, "catalog": name.catalog, "database": name.database, "name": name.name}
-        details = {"table_id": table_id, "partitions": partitions, "period": period, "by": caller[0], "from": caller[1]}
-        number: int = statements.BEGIN.rows(self._connection, **values, **details, hidden=list(hidden))[0][0]
+        name, (user, address) = drop.name, caller
+        values = {"kind": drop.kind, "catalog": name.catalog, "database": name.database, "name": name.name}
+        details = {"table_id": table_id, "partitions": drop.partitions, "period": period, "by": user, "from": address}
+        number: int = statements.BEGIN.rows(self._connection, **values, **details, hidden=list(drop.hidden))[0][0]
         return number
 
     def find(

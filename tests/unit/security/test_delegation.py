@@ -17,7 +17,7 @@ from metastore.identity import KERBEROS, AuthenticationFailedError
 from metastore.security.digest_md5 import secret_of
 from metastore.security.proxy_users import ProxyUsers
 from metastore.security.token_key import read_token_key
-from metastore.services.delegation import DelegationService
+from metastore.services.delegation import DelegationService, TokenLimits
 
 
 class Store:
@@ -58,9 +58,7 @@ def test_a_token_names_its_owner(user: str, real_user: str | None, owner: str | 
         store,
         lambda _identifier, _password: b"",
         ProxyUsers("trino?users=alice,alice\n", lambda _: []).may_act,
-        renew_interval=1,
-        max_lifetime=2,
-        per_owner=1,
+        TokenLimits(1, 2, 1),
     )
     token = caller.set(Caller("h:1", user, authentication=KERBEROS, real_user=real_user))
     try:
@@ -104,7 +102,7 @@ def service(stored: list[bytes], key: bytes | None) -> DelegationService:
         yield SimpleNamespace(issued_tokens=Tokens())
 
     store: Any = SimpleNamespace(transaction=unit, read=unit)
-    return DelegationService(store, secret_of, lambda *_: False, renew_interval=1, max_lifetime=2, per_owner=1, key=key)
+    return DelegationService(store, secret_of, lambda *_: False, TokenLimits(1, 2, 1), key)
 
 
 def issued(tokens: DelegationService) -> tuple[bytes, bytes]:
