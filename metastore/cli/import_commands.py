@@ -141,6 +141,7 @@ def status(findings: int, **options: Any) -> None:
 @_report
 @click.option("--lasting", is_flag=True, help="Count only differences that a second comparison finds again.")
 @uri_option
+@settings_options(*DATABASE)
 @formats("compared", "differences")
 def verify(
     source: str,
@@ -151,14 +152,17 @@ def verify(
     lasting: bool,
     encoding: str | None,
     uri: str,
+    **options: Any,
 ) -> int:
     """Compare the objects of SOURCE with this server's, field by field.
 
-    Reads this server through Thrift. The exit status is 1 if something differs.
+    Reads this server through Thrift, and from its database how the import has read texts in latin1 columns. The exit
+    status is 1 if something differs.
     """
     from metastore.cli.verifying import show_verified
 
-    return show_verified(source, uri, databases, rewrites, show, report, lasting=lasting, encoding=encoding)
+    settings = Settings.load(options)
+    return show_verified(settings, source, uri, databases, rewrites, show, report, lasting=lasting, encoding=encoding)
 
 
 @import_.command()

@@ -18,7 +18,15 @@ from metastore.app.database import database
 from metastore.cli.import_report import as_dicts, reporting
 from metastore.cli.printing import print_table, printable
 from metastore.errors import ConfigurationError, InvalidOperationError, UnavailableError
-from metastore.importing.copier import Copier, Request, check_not_returning, find_import, name_of, present
+from metastore.importing.copier import (
+    TEXT_ENCODING,
+    Copier,
+    Request,
+    check_not_returning,
+    find_import,
+    name_of,
+    present,
+)
 from metastore.importing.follower.follower import Follower
 from metastore.importing.follower.replay import drop_database
 from metastore.importing.last_changes import compared_by_follower, is_followed
@@ -60,7 +68,7 @@ def opened_store(settings: Settings, *, read_only: bool = False) -> Iterator[Sto
 
 
 @contextmanager
-def _read_if_ready(settings: Settings) -> Iterator[tuple[UnitOfWork | None, str]]:
+def read_if_ready(settings: Settings) -> Iterator[tuple[UnitOfWork | None, str]]:
     """Yields the database of this server for reading; None, with the reason, if it cannot be read yet."""
     with ExitStack() as stack:
         try:
@@ -72,15 +80,23 @@ def _read_if_ready(settings: Settings) -> Iterator[tuple[UnitOfWork | None, str]
 
 
 @contextmanager
-def opened_source(address: str, encoding: str | None = None) -> Iterator[Source]:
-    """Yields a connected source. `encoding`: see `Source.read_texts_as`."""
+def opened_source(address: str) -> Iterator[Source]:
+    """Yields a connected source."""
     source = open_source(address)
     try:
-        if encoding:
-            source.read_texts_as(encoding)
         yield source
     finally:
         source.close()
+
+
+def read_as_imported(source: Source, work: UnitOfWork | None, encoding: str | None) -> bool:
+    """Lets a source read texts in the encoding, or as its import has decided. Returns whether it decides anew.
+
+    `work`: the database of this server, if it can be read.
+    """
+    state = work.imports.find(source.address) if work else None
+    decided = encoding or (state.options.get(TEXT_ENCODING) if state else None)
+    return source.read_texts_as(decided) is not None and decided is None
 
 
 def names_of(databases: str | None) -> tuple[str, ...]:
@@ -94,7 +110,8 @@ def show_plan(
     """Prints the objects that an import would copy and leave out, and the errors in the source."""
     selection = Selection(frozenset(map(name_of, names_of(databases))) or None)
     with reporting(file, "plan", address, settings.safe_url) as report:
-        with opened_source(address, encoding) as source, _read_if_ready(settings) as (work, unready):
+        with opened_source(address) as source, read_if_ready(settings) as (work, unready):
+            read_as_imported(source, work, encoding)
             plan = make_plan(source, work, Roots(settings.warehouse, settings.roots), selection)
         report.counts, report.digests = plan.survey.counts, plan.digests
         report.findings = as_dicts(plan.survey.findings)

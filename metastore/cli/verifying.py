@@ -12,12 +12,13 @@ from typing import Final, TypeVar
 import click
 
 from metastore.cli.import_report import as_dicts, reporting
-from metastore.cli.importing import names_of, opened_source, progress
-from metastore.cli.printing import print_table
+from metastore.cli.importing import names_of, opened_source, progress, read_as_imported, read_if_ready
+from metastore.cli.printing import print_table, printable
 from metastore.importing.copier import name_of
 from metastore.importing.rewrites import Rewriting
 from metastore.importing.sources.objects import Selection, Stage
 from metastore.importing.verifier import MISSING, Outcome, Verifier
+from metastore.settings import Settings
 
 T = TypeVar("T")
 _LAG: Final = 5.0  # seconds in which a follower removes a difference
@@ -26,8 +27,14 @@ _HIDDEN: Final = (
     "compare as an administrator (METASTORE_ADMINS): others do not see all objects"
 )
 
+_DECIDED_ANEW: Final = (
+    "metastore: latin1 columns are read as most of their texts are, and not as the import has decided: the database of "
+    "this server is not at hand ({reason}). Set METASTORE_DATABASE_URL, or add --text-encoding"
+)
+
 
 def show_verified(
+    settings: Settings,
     address: str,
     uri: str,
     databases: str | None,
@@ -40,16 +47,22 @@ def show_verified(
 ) -> int:
     """Prints counts and differences. Returns the exit status: 1 if something differs.
 
-    `lasting`: differences count only if a second comparison finds the same ones.
+    `settings`: of the database of this server, which knows how the import has read texts. `lasting`: differences count
+    only if a second comparison finds the same ones.
     """
     gc.disable()  # partitions contain no cycles, and looking for them takes a third of the time
     wanted = frozenset(map(name_of, names_of(databases))) or None
     with (
         reporting(file, "verify", address, uri) as report,
-        opened_source(address, encoding) as source,
+        opened_source(address) as source,
         opened_source(uri) as ours,
         progress() as advance,
     ):
+        with read_if_ready(settings) as (work, unready):
+            if read_as_imported(source, work, encoding):
+                click.echo(
+                    printable(_DECIDED_ANEW.format(reason=unready or "it has no import of this source")), err=True
+                )
         outcome = Verifier(source, ours, Rewriting(rewrites), advance).run(Selection(wanted))
         if lasting and outcome.differences:
             time.sleep(_LAG)

@@ -171,5 +171,5 @@ def _translate(method: str, error: Exception, faults: Faults) -> errors.ClientEr
     if kind is errors.MetastoreRefusedError and line.startswith(_DENIED):
         kind = errors.PermissionDeniedError
     if isinstance(error, TApplicationException) and error.type == TApplicationException.UNKNOWN_METHOD:
-        line = f"the metastore does not serve {method}: {line}"
+        kind, line = errors.UnknownMethodError, f"the metastore does not serve {method}: {line}"
     return kind(line)

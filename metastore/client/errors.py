@@ -15,6 +15,10 @@ class MetastoreRefusedError(ClientError):
     """The metastore answered with an error that has no class of its own here. The text is the server's."""
 
 
+class UnknownMethodError(MetastoreRefusedError):
+    """The metastore does not have the method."""
+
+
 class PermissionDeniedError(MetastoreRefusedError):
     """The user lacks a right. The call was rejected before it changed anything."""
 

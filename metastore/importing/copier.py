@@ -22,7 +22,9 @@ from metastore.importing.batches import prepare, rewritten, store
 from metastore.importing.digests import Digests
 from metastore.importing.earlier_runs import LAST, settle
 from metastore.importing.prefetch import prefetched
+from metastore.importing.rejections import REJECTED, store_accepted
 from metastore.importing.rewrites import Rewriting
+from metastore.importing.sources.broken import NOT_READ, UNKNOWN_PRINCIPAL
 from metastore.importing.sources.objects import BESIDE_TABLES, Batch, Selection, Stage
 from metastore.importing.sources.replies import converting
 from metastore.importing.sources.source import Source
@@ -95,7 +97,9 @@ class Copier:
         with self._source.snapshot():
             self._read_as_before()
             log = self._source.log()
-            databases = [one for batch in self._source.read(Stage.DATABASES, "", Selection()) for one in batch.objects]
+            batches = list(self._source.read(Stage.DATABASES, "", Selection()))
+            databases = [one for batch in batches for one in batch.objects]
+            unread = [one for batch in batches for one in batch.findings if one.kind in (*NOT_READ, UNKNOWN_PRINCIPAL)]
             state = self._begin_or_resume(databases, log.last if log else None)
             selection = _selection(state.options["databases"])
             self._digests = Digests(state.options.get("digests"))
@@ -104,10 +108,11 @@ class Copier:
                 self._found.update(finding.kind for finding in work.imports.findings(state.id))
                 target.load(work, selection.databases or ())
             with self._store.transaction(audited=False) as work:
-                work.imports.report_new(state.id, [*self._source.broken.taken(), *self._source.oddities()])
+                work.imports.report_new(state.id, [*unread, *self._source.broken.taken(), *self._source.oddities()])
             self._copy_all(state, target, selection)
             with self._store.transaction(audited=False) as work:
                 self._advance(work, state.id)
+                work.imports.report_new(state.id, self._source.broken.taken())
                 work.imports.set_state(state.id, COPIED)
         return state.id
 
@@ -274,20 +279,49 @@ class Copier:
             prefetched(self._prepared(target, stage, batch) for batch in read) as prepared,
         ):
             for batch, ready, digest in prepared:
-                if stage in _DIGESTED:
-                    self._digests.add(stage.value, digest)
-                with converting(self._source.address, stage.value), self._store.transaction(audited=False) as work:
-                    stored = store(work, target, stage, ready)
-                    self._record(work, import_id, [*batch.findings, *target.findings])
-                    self._advance(work, import_id, stage, batch, stored)
+                stored = self._store_batch(import_id, target, stage, batch, ready, digest)
                 self._on_progress(stage.value, stored)
 
     def _prepared(self, target: Target, stage: Stage, batch: Batch) -> tuple[Batch, Any, int]:
-        """Returns a batch, what `store` stores of it, and the digest of its objects."""
+        """Returns a batch with rewritten objects, what `store` stores of it, and the digest of the objects.
+
+        None and 0 if an object cannot be prepared.
+        """
         with converting(self._source.address, stage.value):
-            objects = rewritten(target, batch.objects)
-            digest = self._digests.of(objects) if stage in _DIGESTED else 0
-            return batch, prepare(target, stage, objects), digest
+            batch.objects = rewritten(target, batch.objects)
+        try:
+            digest = self._digests.of(batch.objects) if stage in _DIGESTED else 0
+            return batch, prepare(target, stage, batch.objects), digest
+        except REJECTED:
+            return batch, None, 0
+
+    def _store_batch(self, number: int, target: Target, stage: Stage, batch: Batch, ready: Any, digest: int) -> int:
+        """Stores a batch with the progress in one transaction. Returns the number of objects.
+
+        If an object cannot be prepared or stored, stores the others, or raises an error that names it.
+        """
+        if ready is not None:
+            before = dict(target.tables), dict(target.databases)
+            self._digests.add(stage.value, digest)
+            try:
+                with self._store.transaction(audited=False) as work:
+                    stored = store(work, target, stage, ready)
+                    self._finish(work, number, target, stage, batch, stored)
+                return stored
+            except (*REJECTED, AlreadyExistsError):
+                self._digests.add(stage.value, -digest)
+                target.tables, target.databases = before
+        with converting(self._source.address, stage.value), self._store.transaction(audited=False) as work:
+            stored, accepted = store_accepted(work, target, stage, batch.objects, self._source.broken)
+            if stage in _DIGESTED:
+                self._digests.add(stage.value, self._digests.of(accepted))
+            self._finish(work, number, target, stage, batch, stored)
+        return stored
+
+    def _finish(self, work: UnitOfWork, number: int, target: Target, stage: Stage, batch: Batch, stored: int) -> None:
+        """Records the findings and the progress of a batch."""
+        self._record(work, number, [*batch.findings, *target.findings])
+        self._advance(work, number, stage, batch, stored)
 
     def _advance(
         self, work: UnitOfWork, number: int, stage: Stage | None = None, batch: Batch | None = None, stored: int = 0
@@ -306,7 +340,7 @@ class Copier:
             self._found[finding.kind] += 1
             if self._found[finding.kind] <= _SHOWN:
                 kept.append(finding)
-        work.imports.report(import_id, kept)
+        work.imports.report_new(import_id, kept)
 
 
 @contextmanager

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from metastore.domain.names import TableName
-from metastore.importing.batches import apply, drop_tables
+from metastore.importing.batches import drop_tables, rewritten
+from metastore.importing.rejections import store_accepted
+from metastore.importing.sources.broken import BrokenRows
 from metastore.importing.sources.objects import Selection, Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
@@ -39,7 +41,7 @@ def settle(source: Source, target: Target, selection: Selection, step: Step, cha
         changed: list[Table] = []
         step(partial(_find_changed, target, batch.objects, changed))
         for table in changed:
-            change(partial(_replace_table, target, table))
+            change(partial(_replace_table, target, source.broken, table))
     for name in target.tables.keys() - seen:
         change(partial(drop_tables, target=target, names=[name]))
     _settle_partitions(source, target, selection, step, change)
@@ -55,10 +57,10 @@ def _find_changed(target: Target, tables: Sequence[Table], changed: list[Table],
     changed += [table for table, new in zip(tables, rewritten, strict=True) if new in different]
 
 
-def _replace_table(target: Target, table: Table, work: UnitOfWork) -> None:
+def _replace_table(target: Target, broken: BrokenRows, table: Table, work: UnitOfWork) -> None:
     """Replaces a table that has changed at the source, and deletes its partitions: they are stored again."""
     drop_tables(work, target, [TableName(table.catName, table.dbName, table.tableName)])
-    apply(work, target, Stage.TABLES, [table])
+    store_accepted(work, target, Stage.TABLES, rewritten(target, [table]), broken)
 
 
 def _settle_partitions(source: Source, target: Target, selection: Selection, step: Step, change: Step) -> None:
@@ -68,8 +70,13 @@ def _settle_partitions(source: Source, target: Target, selection: Selection, ste
     different = [name for name, table in target.tables.items() if theirs.get(name, _NONE) != ours.get(table.id, _NONE)]
     for name in different:
         change(partial(_delete_partitions, target.tables[name].id))
-        for partitions in source.partitions(name, None):
-            change(partial(apply, target=target, stage=Stage.PARTITIONS, batch=partitions))
+        for partitions in source.partitions(name, None, leaves_out=True):
+            objects = rewritten(target, partitions)
+            change(partial(_add_partitions, target, source.broken, objects))
+
+
+def _add_partitions(target: Target, broken: BrokenRows, partitions: Sequence[Any], work: UnitOfWork) -> None:
+    store_accepted(work, target, Stage.PARTITIONS, partitions, broken)
 
 
 def _delete_partitions(table_id: int, work: UnitOfWork) -> None:

@@ -92,7 +92,7 @@ def arrive(store: Store, address: str, names: Collection[DatabaseName], *, sweep
             work.imports.set_state(state.id, state.state)  # keeps the follower waiting until the commit
             Replay(source, work, target).run(latest)
             if sweep is not None:
-                store_unlogged(work, target, names, sweep, {})
+                store_unlogged(work, target, names, sweep, {}, source.broken)
         return time.monotonic() - begun
 
 

@@ -14,8 +14,7 @@ from typing import Final
 from metastore.domain.names import DatabaseName, TableName
 from metastore.importing.batches import odd_names
 from metastore.importing.digests import Digests
-from metastore.importing.sources.broken import BROKEN
-from metastore.importing.sources.database_tables import UNKNOWN_PRINCIPAL
+from metastore.importing.sources.broken import NOT_READ, UNKNOWN_PRINCIPAL
 from metastore.importing.sources.objects import Selection, SourcePartition, Stage
 from metastore.importing.sources.source import LogState, Source, Survey
 from metastore.importing.target import existing_of
@@ -48,7 +47,8 @@ def make_plan(source: Source, work: UnitOfWork | None, roots: Roots, selection: 
     with source.snapshot():
         source.broken.are_skipped = True  # so that all of them are found
         survey = source.survey()
-        survey = replace(survey, findings=[*survey.findings, *source.oddities(), *rows_of_note(source)])
+        findings = dict.fromkeys([*survey.findings, *source.oddities(), *rows_of_note(source)])
+        survey = replace(survey, findings=list(findings))
         databases = [one for batch in source.read(Stage.DATABASES, "", selection) for one in batch.objects]
         log, rate = source.log(), _rate(source, selection)
     reached = [(root.location, root.objects, access(root.location, roots)) for root in survey.roots]
@@ -69,14 +69,14 @@ def make_plan(source: Source, work: UnitOfWork | None, roots: Roots, selection: 
 
 
 def rows_of_note(source: Source) -> list[Finding]:
-    """Returns the rows of a database that are broken or of an unknown principal, and partitions whose names contradict
-    their values: at most a thousand of each kind. Reads everything, as an import does. Nothing is read through Thrift.
+    """Returns the objects that are broken or of an unknown principal, and partitions whose names contradict their
+    values: at most a thousand of each kind. Reads everything, as an import does.
     """
     keys: dict[TableName, list[str]] = {}
-    found: list[Finding] = []
-    for stage in source.stages if source.has_rows else ():
+    found = source.broken.taken()
+    for stage in source.stages:
         for batch in source.read(stage, "", Selection()):
-            found += [one for one in batch.findings if one.kind in (BROKEN, UNKNOWN_PRINCIPAL)]
+            found += [one for one in batch.findings if one.kind in (*NOT_READ, UNKNOWN_PRINCIPAL)]
             if stage is Stage.TABLES:
                 keys |= {
                     TableName(one.catName, one.dbName, one.tableName): [key.name for key in one.partitionKeys]

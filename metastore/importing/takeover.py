@@ -14,7 +14,7 @@ from typing import Final
 
 from metastore.domain.names import DatabaseName
 from metastore.errors import ConflictError, InvalidOperationError, MetastoreError, NotFoundError, UnavailableError
-from metastore.importing.copier import check_not_returning, find_import, only_import, present
+from metastore.importing.copier import check_not_returning, find_import, only_import, present, read_as
 from metastore.importing.last_changes import arrive
 from metastore.importing.sources.opening import open_source
 from metastore.importing.sources.source import Source
@@ -195,6 +195,7 @@ def _checked(address: str, state: ImportState, *, force: bool) -> list[str]:
     """Checks the source. Returns the doubts that `force` overrides. Raises InvalidOperationError, UnavailableError."""
     try:
         with closing(open_source(address)) as source:
+            read_as(source, state)
             doubts = doubts_of(source, state)
     except UnavailableError as error:
         if not force:

@@ -13,7 +13,7 @@ from metastore.importing.canonical import Form, differences, form_of
 from metastore.importing.digests import Digests
 from metastore.importing.identities import identity_of, identity_text
 from metastore.importing.rewrites import Rewriting
-from metastore.importing.sources.broken import BROKEN
+from metastore.importing.sources.broken import NOT_READ, UNREADABLE
 from metastore.importing.sources.objects import (
     BESIDE_TABLES,
     Selection,
@@ -23,6 +23,7 @@ from metastore.importing.sources.objects import (
     TransactionState,
 )
 from metastore.importing.sources.source import Source
+from metastore.importing.sources.thrift_calls import UNREADABLE_REPLY
 from metastore.storage.importing.imports import Finding
 from thrift_idl.gen.hive_metastore.ttypes import (
     Role,
@@ -106,9 +107,12 @@ class Verifier:
             self._compare("table", {table: one} if one else {}, {table: other} if other else {})
             if not one or not other:
                 continue
-            if one.partitionKeys:
-                self._compare_partitions(table)
-            self._compare_statistics(table, {column.name.lower() for column in one.sd.cols})
+            try:
+                if one.partitionKeys:
+                    self._compare_partitions(table)
+                self._compare_statistics(table, {column.name.lower() for column in one.sd.cols})
+            except UNREADABLE_REPLY as error:
+                self._broken.append(Finding(UNREADABLE, str(table), f"it is not compared: {error}"))
 
     def _compare_partitions(self, table: TableName) -> None:
         theirs, ours = self._both(lambda side: side.partition_names(table))
@@ -177,8 +181,7 @@ class Verifier:
 
     def _all(self, stage: Stage, selection: Selection) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """Returns the objects of a stage on both sides, by their identities."""
-
-        theirs, ours = self._both(partial(_read, stage, selection, self._broken))
+        theirs, ours = self._both(partial(self._read, stage, selection))
         rewritten = (self._rewriting.rewrite(one) for one in theirs)
         return _by_identity(rewritten), _by_identity(ours)
 
@@ -190,9 +193,18 @@ class Verifier:
                 _hide_unknown(theirs, ours)
             return theirs, ours
         # Through Thrift, privileges on columns and partitions are listed for known principals only.
-        theirs = _by_identity(_read(stage, selection, self._broken, self._source))
+        theirs = _by_identity(self._read(stage, selection, self._source))
         self._ours.name_principals({(one.principalName, one.principalType) for one in theirs.values()})
-        return theirs, _by_identity(_read(stage, selection, self._broken, self._ours))
+        return theirs, _by_identity(self._read(stage, selection, self._ours))
+
+    def _read(self, stage: Stage, selection: Selection, side: Source) -> list[Any]:
+        """Reads the objects of a stage, and remembers the broken ones of the source."""
+        objects = []
+        for batch in side.read(stage, "", selection):
+            objects += batch.objects
+            if side is self._source:
+                self._broken += [one for one in batch.findings if one.kind in NOT_READ]
+        return objects
 
     def _compare(self, kind: str, theirs: Mapping[Any, Any], ours: Mapping[Any, Any], prefix: str = "") -> None:
         """Compares objects by their identities, and adds the fields that differ."""
@@ -227,18 +239,9 @@ def _presence(identity: Any, theirs: Mapping[Any, Any], ours: Mapping[Any, Any])
     return ("present" if identity in theirs else None), ("present" if identity in ours else None)
 
 
-def _read(stage: Stage, selection: Selection, broken: list[Finding], side: Source) -> list[Any]:
-    """Reads the objects of a stage. Broken rows are added to `broken`."""
-    objects = []
-    for batch in side.read(stage, "", selection):
-        objects += batch.objects
-        broken += [one for one in batch.findings if one.kind == BROKEN]
-    return objects
-
-
 def _unbroken(source: Source, table: TableName, names: Sequence[str]) -> list[str]:
     """Returns the partitions among these whose rows can be read."""
-    return [one.name for some in source.partitions(table, names) for one in some] if names else []
+    return [one.name for some in source.partitions(table, names, leaves_out=True) for one in some] if names else []
 
 
 def _hide_unknown(theirs: Mapping[Any, Role], ours: Mapping[Any, Role]) -> None:
@@ -275,7 +278,7 @@ def _clear(name: str, statistics: Iterable[SourceStatistics]) -> None:
 
 
 def _partitions(table: TableName, names: Sequence[str], side: Source) -> dict[str, SourcePartition]:
-    return {one.name: one for some in side.partitions(table, names) for one in some}
+    return {one.name: one for some in side.partitions(table, names, leaves_out=True) for one in some}
 
 
 def _by_identity(objects: Iterable[Any]) -> dict[Any, Any]:

@@ -245,6 +245,23 @@ class UnitOfWork(Session):
             raise UnavailableError(f"The connection was lost during the commit; the outcome is unknown{rest}")
         return committed
 
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Undoes only the statements of the block if it fails: the transaction goes on. Raises the error of the
+        domain."""
+        self.connection.exec_driver_sql("SAVEPOINT attempt")
+        try:
+            yield
+        except BaseException as error:
+            if not self.connection.invalidated:
+                self.connection.exec_driver_sql("ROLLBACK TO SAVEPOINT attempt")
+            if isinstance(error, DATABASE_ERRORS):
+                raise_translated(error)
+            raise
+        finally:
+            if not self.connection.invalidated:
+                self.connection.exec_driver_sql("RELEASE SAVEPOINT attempt")
+
     def rollback(self) -> None:
         """Rolls back uncommitted changes."""
         if self._in_transaction and not self.connection.invalidated:

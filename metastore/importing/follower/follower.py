@@ -199,7 +199,7 @@ class Follower:
             if present(work, reading.state.id).copied_at == reading.state.copied_at and reading.result:
                 states = work.imports.databases(reading.state.id)  # one may be switched since then
                 names = [name for name in reading.names if states.get(name) == BORROWED]
-                store_unlogged(work, target, names, reading.result, known)
+                store_unlogged(work, target, names, reading.result, known, self._source.broken)
             if self._request and reading.begun > self._round_ended:
                 work.following.answer_comparison(reading.state.id, self._request)
         self._sweeps.end(reading)

@@ -10,11 +10,14 @@ from typing import Any, Final
 
 from metastore.domain.keys import KeyKind, kind_of
 from metastore.domain.names import DatabaseName, TableName
-from metastore.importing.batches import apply, drop_tables, locations_of
+from metastore.importing.batches import apply, drop_tables, locations_of, rewritten
 from metastore.importing.follower.changes import OWN, Changes, Key, partition_names
 from metastore.importing.follower.contents import Contents
 from metastore.importing.follower.read_ahead import ReadAhead
+from metastore.importing.rejections import store_accepted
+from metastore.importing.sources.broken import UNREADABLE
 from metastore.importing.sources.objects import Stage
+from metastore.importing.sources.replies import InvalidReplyError
 from metastore.importing.sources.source import Source
 from metastore.importing.sources.thrift_calls import UNREADABLE_REPLY
 from metastore.importing.target import DEFAULT_DATABASE, LoadedDatabase, Target, existing_of
@@ -24,7 +27,6 @@ from metastore.storage.importing.imports import BORROWED, Finding
 from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Table
 
-UNREADABLE: Final = "object that the source cannot read"
 NAME_TAKEN: Final = "database whose name is taken"
 _TABLES: Final = 100
 """Tables that are read together."""
@@ -118,20 +120,27 @@ class Replay:
             self._target.tables[ref.name] = loaded
 
     def _store(self, stage: Stage, objects: Sequence[Any]) -> None:
-        apply(self._work, self._target, stage, objects)
+        """Stores objects. Those that this server rejects are left out if the import skips broken objects."""
+        broken = self._source.broken
+        if broken.are_skipped:
+            store_accepted(self._work, self._target, stage, rewritten(self._target, objects), broken)
+        else:
+            apply(self._work, self._target, stage, objects)
         self.findings += self._target.findings
 
     def _report(self, kind: str, what: object, detail: str) -> None:
         self.findings.append(Finding(kind, str(what), detail))
 
     def _apply_database(self, name: DatabaseName, changes: Changes) -> None:
-        theirs = self._source.database(name)
+        try:
+            theirs = self._source.database(name)
+        except UNREADABLE_REPLY as error:
+            if name in self._followed and not isinstance(error, InvalidReplyError):
+                raise  # the source may be broken as a whole
+            self._report(UNREADABLE, name, f"it was not changed: {error}")
+            return
         if theirs is None:
-            if name in self._followed:
-                drop_database(self._work, name)
-                self._work.imports.remove_database(self._target.import_id, name)
-                self._followed.discard(name)
-                self._known.discard(name)
+            self._forget_database(name)
             return
         theirs.catalogName, theirs.name = name.catalog, name.name  # whatever the source has answered
         if name not in self._known:
@@ -153,6 +162,14 @@ class Replay:
             names = {*self._source.table_names(name), *self._work.tables.names(name)}
             for table in names:
                 changes.add_table(name.table(table), whole=True)
+
+    def _forget_database(self, name: DatabaseName) -> None:
+        """Drops a database that the source no longer has."""
+        if name in self._followed:
+            drop_database(self._work, name)
+            self._work.imports.remove_database(self._target.import_id, name)
+            self._followed.discard(name)
+            self._known.discard(name)
 
     def _update_table(self, name: TableName, known: LoadedTable, table: Table) -> None:
         """Stores the own fields of a table whose keys are the same."""

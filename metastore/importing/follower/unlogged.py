@@ -15,16 +15,16 @@ from typing import Any, Final
 from metastore.domain.names import DatabaseName
 from metastore.importing.access import settle_roles, withdraw
 from metastore.importing.attached_objects import BEYOND
-from metastore.importing.batches import apply
-from metastore.importing.sources.broken import BROKEN
-from metastore.importing.sources.database_tables import UNKNOWN_PRINCIPAL
+from metastore.importing.batches import rewritten
+from metastore.importing.rejections import store_accepted
+from metastore.importing.sources.broken import NOT_READ, UNKNOWN_PRINCIPAL, BrokenRows
 from metastore.importing.sources.objects import BESIDE_TABLES, Selection, Stage
 from metastore.importing.sources.source import Source
 from metastore.importing.target import Target
 from metastore.storage.importing.imports import Finding
 from metastore.storage.unit_of_work import UnitOfWork
 
-_REPORTED: Final = (BROKEN, UNKNOWN_PRINCIPAL)
+_REPORTED: Final = (*NOT_READ, UNKNOWN_PRINCIPAL)
 _STAGES: Final = (*BESIDE_TABLES, Stage.MASTER_KEYS, Stage.TOKENS, Stage.TRANSACTIONS)
 
 
@@ -61,9 +61,17 @@ def read_unlogged(source: Source, names: Collection[DatabaseName]) -> Sweep:
 
 
 def store_unlogged(
-    work: UnitOfWork, target: Target, names: Collection[DatabaseName], sweep: Sweep, stored: Mapping[Stage, int]
+    work: UnitOfWork,
+    target: Target,
+    names: Collection[DatabaseName],
+    sweep: Sweep,
+    stored: Mapping[Stage, int],
+    broken: BrokenRows,
 ) -> None:
-    """Replaces the objects that a sweep has read, except kinds with the digests of `stored`."""
+    """Replaces the objects that a sweep has read, except kinds with the digests of `stored`.
+
+    `broken`: of the source, for objects that this server rejects.
+    """
     target.load(work, names)
     ids = work.bulk_load.database_ids(names).values()
     found = list(sweep.findings)
@@ -71,11 +79,11 @@ def store_unlogged(
         if stored.get(stage) != sweep.digests[stage]:
             if stage not in sweep.partial:
                 _clear(work, target, stage, names, ids, objects)
-            apply(work, target, stage, objects)
+            store_accepted(work, target, stage, rewritten(target, objects), broken)
             found += [one for one in target.findings if one.kind == BEYOND]
     if Stage.ROLES in sweep.objects.keys() - sweep.partial:
         settle_roles(work, target, sweep.objects[Stage.ROLES])
-    work.imports.report_new(target.import_id, found)
+    work.imports.report_new(target.import_id, [*found, *broken.taken()])
 
 
 def _clear(

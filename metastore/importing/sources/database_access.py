@@ -8,11 +8,10 @@ from typing import Any, Final, NamedTuple
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
 from metastore.domain.transactions import ABORTED, OPEN
 from metastore.importing.sources.aggregates import as_list
-from metastore.importing.sources.broken import present
+from metastore.importing.sources.broken import UNKNOWN_PRINCIPAL, present
 from metastore.importing.sources.connections import SourceConnection, chosen
 from metastore.importing.sources.database_tables import (
     ORPHAN,
-    UNKNOWN_PRINCIPAL,
     TableReader,
     int32,
     principal_type,

@@ -74,10 +74,6 @@ class DatabaseSource:
     def broken(self) -> BrokenRows:
         return self.connection.broken
 
-    @property
-    def has_rows(self) -> bool:
-        return True
-
     def read_texts_as(self, encoding: str | None) -> str | None:
         return self.connection.latin1.read_as(encoding) if self.connection.latin1 else None
 
@@ -146,7 +142,13 @@ class DatabaseSource:
         with self._converting(Stage.TABLES.value):
             return self._tables.named(names)
 
-    def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
+    def partitions(
+        self,
+        name: TableName,
+        names: Sequence[str] | None,
+        *,
+        leaves_out: bool = False,  # noqa: ARG002 - its rows are `broken`
+    ) -> Iterator[list[SourcePartition]]:
         with self._converting(f"partitions of {name}"):
             yield from self._partitions.of_table(name, names)
 

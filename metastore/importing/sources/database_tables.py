@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
-from metastore.importing.sources.broken import present
+from metastore.importing.sources.broken import UNKNOWN_PRINCIPAL, present
 from metastore.importing.sources.connections import SourceConnection, chosen, with_keys
 from metastore.importing.sources.objects import Batch, Selection, type_of
 from metastore.importing.sources.shapes import SD_COLUMNS, SD_JOIN, Described, ShapeReader
@@ -15,7 +15,6 @@ from thrift_idl.gen.hive_metastore.ttypes import Catalog, Database, FieldSchema,
 
 _TABLES: Final = 500
 ORPHAN: Final = "orphan"
-UNKNOWN_PRINCIPAL: Final = "principal of an unknown kind"
 DUPLICATE: Final = "names that differ in case only"
 
 

@@ -16,6 +16,7 @@ from thrift_idl.gen.hive_metastore import ttypes as hive
 
 log = logging.getLogger("metastore.import")
 _SHOWN: Final = 200  # characters of the error about a row
+_TEXTS: Final = 4  # texts of an object in its key
 INVALID: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Errors of an object with values that Hive does not write."""
 _TYPES: Final[Mapping[int, tuple[type, ...]]] = {TType.STRING: (str, bytes), TType.I32: (int,), TType.I64: (int,)}
@@ -71,20 +72,31 @@ class InvalidReplyError(UnavailableError):
 def check_reply(address: str, method: str, arguments: Iterable[Any], reply: Any) -> None:
     """Raises InvalidReplyError if the reply lacks a field. Descriptors of partitions are not checked: they are many,
     and most are equal (`check_descriptor`)."""
-    if path := _missing(reply):
-        raise invalid_reply(address, f"{method}({', '.join(_texts(arguments))})", path)
+    if path := missing_field(reply):
+        raise invalid_reply(address, shown_call(method, arguments), path)
+
+
+def shown_call(method: str, arguments: Iterable[Any]) -> str:
+    """Returns a call as people read it."""
+    return f"{method}({', '.join(_texts(arguments))})"
+
+
+def shown_object(what: str, one: Any) -> str:
+    """Returns a key of an object among others, from its first texts."""
+    texts = [text for text in _all_texts(one) if text][:_TEXTS]
+    return f"{what}: {' '.join(texts)}" if texts else what
 
 
 def check_descriptor(address: str, of: str, sd: hive.StorageDescriptor) -> None:
     """Raises InvalidReplyError if the storage descriptor of an object lacks a field."""
-    if path := _missing(sd):
+    if path := missing_field(sd):
         raise invalid_reply(address, of, f"sd.{path}")
 
 
 def problem_of(one: Any) -> str:
     """Returns why an object that was read from a database cannot be imported; empty if it can."""
     for part in one if isinstance(one, tuple) else (one,):  # a tuple such as SourceConstraint has a struct among others
-        if path := _missing(part) or _mistyped(part):
+        if path := missing_field(part) or _mistyped(part):
             return f"no valid {path}"
     return ""
 
@@ -138,7 +150,7 @@ def invalid_reply(address: str, what: str, path: str) -> InvalidReplyError:
     )
 
 
-def _missing(value: Any) -> str:
+def missing_field(value: Any) -> str:
     """Returns the path of a needed field without a value; empty if there is none."""
     if isinstance(value, list):
         if None in value:
@@ -155,7 +167,7 @@ def _missing(value: Any) -> str:
     else:
         return ""
     for name, child in children:
-        if child is not None and (path := _missing(child)):
+        if child is not None and (path := missing_field(child)):
             return f"{name}.{path}"
     return ""
 
@@ -169,3 +181,15 @@ def _texts(arguments: Iterable[Any]) -> Iterable[str]:
             yield from _texts(one[:1])
         elif hasattr(one, "thrift_spec"):
             yield from _texts(getattr(one, name) for name in one.__slots__)
+
+
+def _all_texts(one: Any) -> Iterable[str]:
+    """Yields the texts of a struct, in the order of its fields."""
+    if isinstance(one, str):
+        yield one
+    elif isinstance(one, list):
+        for each in one:
+            yield from _all_texts(each)
+    elif hasattr(one, "thrift_spec"):
+        for name in one.__slots__:
+            yield from _all_texts(getattr(one, name))

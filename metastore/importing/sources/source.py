@@ -60,11 +60,7 @@ class Source(Protocol):
 
     @property
     def broken(self) -> BrokenRows:
-        """Its broken rows. None are reported through Thrift."""
-
-    @property
-    def has_rows(self) -> bool:
-        """Whether it is a database, whose rows may be broken."""
+        """Its broken rows, or the broken objects of its replies."""
 
     def read_texts_as(self, encoding: str | None) -> str | None:
         """Sets how texts in latin1 columns are read: "utf8", "latin1", or as most of them are (None).
@@ -124,8 +120,14 @@ class Source(Protocol):
     def tables(self, names: Sequence[TableName]) -> dict[TableName, Table]:
         """Returns the current state of the named tables that exist and can be read."""
 
-    def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
-        """Yields the named partitions of a table that exist, or all of them."""
+    def partitions(
+        self, name: TableName, names: Sequence[str] | None, *, leaves_out: bool = False
+    ) -> Iterator[list[SourcePartition]]:
+        """Yields the named partitions of a table that exist, or all of them.
+
+        `leaves_out`: those that a server cannot return are left out and reported, see `broken`. Otherwise they are an
+        error: a follower would delete them.
+        """
 
     def table_names(self, database: DatabaseName) -> list[str]:
         """Lists the tables of a database, ascending."""

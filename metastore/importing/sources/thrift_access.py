@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Any, Final
 
 from metastore.domain.names import DatabaseName, TableName
-from metastore.errors import NotFoundError
 from metastore.importing.sources.objects import Batch, MasterKey, Selection, Token, TransactionState
-from metastore.importing.sources.thrift_calls import UnsupportedCallError, in_catalog
+from metastore.importing.sources.replies import shown_object
+from metastore.importing.sources.thrift_calls import in_catalog
 from metastore.importing.sources.thrift_listing import ThriftListing
 from metastore.storage.importing.imports import Finding
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -41,7 +42,7 @@ class AccessReader:
         names = self._names()
         for name in names or ():
             member = next(iter(self._members(name) or ()), None)
-            granted = self._calls.optional("list_roles", member.principalName, member.principalType) if member else ()
+            granted = self._calls.quiet("list_roles", member.principalName, member.principalType) if member else ()
             roles.append(next((role for role in granted or () if role.roleName == name), Role(name, 0, None)))
         yield Batch(roles, "all", is_partial=names is None)
 
@@ -65,7 +66,7 @@ class AccessReader:
         principals = set(self.principals)
         for database in self._listing.databases(selection):
             name = in_catalog(database.catalog, database.name)
-            raw = self._calls.optional("get_database", name)
+            raw = self._calls.quiet("get_database", name)
             if raw and raw.ownerName:
                 principals.add((raw.ownerName, raw.ownerType or PrincipalType.USER))
             refs = [HiveObjectRef(HiveObjectType.DATABASE, name)]
@@ -79,13 +80,14 @@ class AccessReader:
             principals |= {(grant.roleName, PrincipalType.ROLE), (grant.principalName, grant.principalType)}
         principals |= {(name, PrincipalType.ROLE) for name in self._names() or ()}
         for principal, kind in sorted(principals):
-            arguments = (principal, kind, HiveObjectRef(None))
-            self._add(by_identity, self._calls.optional("list_privileges", *arguments) or (), selection)
+            found = self._listed(f"privileges of {principal}", principal, kind, HiveObjectRef(None))
+            is_partial = is_partial or found is None
+            self._add(by_identity, found or (), selection)
         yield Batch(list(by_identity.values()), "all", is_partial=is_partial)
 
     def transactions(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
         """Yields the high-water marks."""
-        reply = self._calls.optional("get_open_txns")
+        reply = self._calls.one("transactions", "get_open_txns")
         if reply is None:
             return
         marks: dict[TableName, int] = {}
@@ -97,7 +99,7 @@ class AccessReader:
             for table in filter(_is_transactional, tables):
                 name = TableName(table.catName, table.dbName, table.tableName)
                 request = GetValidWriteIdsRequest([f"{table.dbName}.{table.tableName}"])
-                valid = self._calls.optional("get_valid_write_ids", request)
+                valid = self._calls.one(f"write ids of {name}", "get_valid_write_ids", request)
                 marks[name] = reply.txn_high_water_mark
                 for ids in (valid and valid.tblValidWriteIds) or ():
                     marks[name] = ids.writeIdHighWaterMark
@@ -120,26 +122,25 @@ class AccessReader:
 
     def _names(self) -> list[str] | None:
         """Lists the roles, ascending; None if the server does not allow it."""
-        names = self._calls.optional("get_role_names")
+        names = self._calls.listed("roles", "get_role_names")
         return None if names is None else sorted(names)
 
     def _members(self, role: str) -> list[RolePrincipalGrant] | None:
         """Returns the members of a role, none if it was dropped meanwhile; None if the server does not allow it."""
-        try:
-            return list(self._calls.call("get_principals_in_role", GetPrincipalsInRoleRequest(role)).principalGrants)
-        except NotFoundError:
-            return []
-        except UnsupportedCallError:
-            return None
+        request = GetPrincipalsInRoleRequest(role)
+        return self._calls.listed(
+            f"members of the role {role}", "get_principals_in_role", request, items=attrgetter("principalGrants")
+        )
 
     def _on(self, target: HiveObjectRef) -> list[HiveObjectPrivilege] | None:
         """Returns the privileges on an object, none if it was dropped meanwhile; None if the call is rejected."""
-        try:
-            return list(self._calls.call("list_privileges", None, None, target) or ())
-        except NotFoundError:
-            return []
-        except UnsupportedCallError:
-            return None
+        name = ".".join(filter(None, (target.dbName, target.objectName))) or "everything"
+        return self._listed(f"privileges on {name}", None, None, target)
+
+    def _listed(self, what: str, *arguments: Any) -> list[HiveObjectPrivilege] | None:
+        return self._calls.listed(
+            what, "list_privileges", *arguments, key=lambda _, one: shown_object("privilege", one)
+        )
 
     def _add(
         self,

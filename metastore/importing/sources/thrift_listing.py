@@ -7,6 +7,7 @@ from typing import Final
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName
 from metastore.errors import NotFoundError, UnavailableError
+from metastore.importing.sources.broken import UNREADABLE
 from metastore.importing.sources.objects import Selection, type_of
 from metastore.importing.sources.texts import storable
 from metastore.importing.sources.thrift_calls import (
@@ -23,7 +24,6 @@ TABLES: Final = 100
 _CAPABILITIES: Final = ClientCapabilities([ClientCapability.INSERT_ONLY_TABLES])
 _RAW: Final = ["MANAGERAWMETADATA"]
 """With this capability, a server of Hive 4 returns tables as they are stored (MetastoreDefaultTransformer)."""
-UNREADABLE: Final = "object that the source cannot read"
 
 
 class ThriftListing:
@@ -93,7 +93,8 @@ class ThriftListing:
                 return [table for one in names for table in self.read(database, [one], findings)]
             findings.append(Finding(UNREADABLE, f"{database}.{names[0]}", str(error)))
             return []
-        completed = (_completed(storable(table, self.calls.replaced), database) for table in tables)
+        owned = (self.calls.owned(f"table {database}.{table.tableName}", table, "owner") for table in tables)
+        completed = (_completed(storable(table, self.calls.replaced), database) for table in owned)
         by_name = {str(table.tableName): table for table in completed}  # a source may send a table twice
         return [by_name[name] for name in sorted(by_name)]
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, TableName
+from metastore.errors import NotFoundError
 from metastore.importing.sources.objects import Batch, Selection, SourceConstraint, SourceStatistics
-from metastore.importing.sources.thrift_calls import in_catalog
+from metastore.importing.sources.thrift_calls import UnknownCallError, UnsupportedCallError, in_catalog
 from metastore.importing.sources.thrift_listing import ThriftListing, cursor_of
 from metastore.storage.mapping.descriptors import complete
 from thrift_idl.gen.hive_metastore.ttypes import (
     CheckConstraintsRequest,
     ColumnStatistics,
+    ColumnStatisticsObj,
     DefaultConstraintsRequest,
     ForeignKeysRequest,
     Function,
@@ -71,14 +74,14 @@ class ObjectReader:
 
     def functions(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
         """Yields the functions."""
-        reply = self._calls.optional("get_all_functions")
-        functions: list[Function] = []
-        for function in (reply and reply.functions) or ():
+        batch = Batch([], "all")
+        for function in self._functions(selection, batch):
             function.catName = function.catName or DEFAULT_CATALOG
             function.resourceUris = function.resourceUris or []
             if selection.has(DatabaseName(function.catName, function.dbName)):
-                functions.append(function)
-        yield Batch(functions, "all")
+                name = f"function {function.dbName}.{function.functionName}"
+                batch.objects.append(self._calls.owned(name, function))
+        yield batch
 
     def constraints(self, after: str, selection: Selection) -> Iterator[Batch]:
         """Yields the constraints. Servers of Hive 2 know only primary and foreign keys."""
@@ -91,25 +94,55 @@ class ObjectReader:
             indexes = []
             for table in tables:
                 database = in_catalog(table.catName, table.dbName)
-                for index in self._calls.optional("get_indexes", database, table.tableName, -1) or ():
+                what = f"indexes of {_name(table)}"
+                for index in self._calls.listed(what, "get_indexes", database, table.tableName, -1) or ():
                     index.dbName, index.sd = table.dbName, complete(index.sd)
                     indexes.append(index)
             yield Batch(indexes, at)
 
+    def _functions(self, selection: Selection, batch: Batch) -> Iterator[Function]:
+        """Yields the functions. A server that cannot return one of them rejects the call for all: then each is read
+        alone."""
+        try:
+            yield from self._calls.of_reply(
+                "function", "get_all_functions", items=attrgetter("functions"), key=_function_key
+            )
+            return
+        except NotFoundError:
+            return
+        except UnsupportedCallError:
+            pass
+        for database in self._listing.databases(selection):
+            where = in_catalog(database.catalog, database.name)
+            names = self._calls.listed(f"functions of {database}", "get_functions", where, "*")
+            batch.is_partial = batch.is_partial or names is None
+            for name in names or ():
+                if function := self._calls.one(f"function {database}.{name}", "get_function", where, name):
+                    yield function
+
     def _of_table(self, table: Table) -> Iterator[SourceStatistics]:
         columns = [column.name for column in table.sd.cols]
-        if not columns:
-            return
-        request = TableStatsRequest(
-            dbName=table.dbName, tblName=table.tableName, colNames=columns, catName=table.catName, engine=_ENGINE
-        )
-        reply = self._calls.optional("get_table_statistics_req", request)
-        if reply and reply.tableStats:
-            first = reply.tableStats[0].colName
+        described = self._described(table, columns) if columns else []
+        if described:
             database = in_catalog(table.catName, table.dbName)
-            one = self._calls.optional("get_table_column_statistics", database, table.tableName, first)
-            name = TableName(table.catName, table.dbName, table.tableName)
-            yield SourceStatistics(name, None, _ENGINE, _analyzed(one), list(reply.tableStats))
+            one = self._calls.quiet("get_table_column_statistics", database, table.tableName, described[0].colName)
+            yield SourceStatistics(_name(table), None, _ENGINE, _analyzed(one), described)
+
+    def _described(self, table: Table, columns: Sequence[str]) -> list[ColumnStatisticsObj]:
+        """Returns the statistics of columns. If the server rejects the call, each column is read alone."""
+        request = TableStatsRequest(
+            dbName=table.dbName, tblName=table.tableName, colNames=list(columns), catName=table.catName, engine=_ENGINE
+        )
+        what = f"column statistics of {_name(table)}"
+        try:
+            return self._calls.of_reply(what, "get_table_statistics_req", request, items=attrgetter("tableStats"))
+        except (NotFoundError, UnknownCallError):
+            return []
+        except UnsupportedCallError as error:
+            if len(columns) > 1:
+                return [one for column in columns for one in self._described(table, [column])]
+            self._calls.leave_out(f"{what}.{columns[0]}", error)
+            return []
 
     def _of_partitions(
         self, table: Table, names: Sequence[str] | None = None, *, times: bool = True
@@ -117,25 +150,48 @@ class ObjectReader:
         columns = [column.name for column in table.sd.cols]
         database = in_catalog(table.catName, table.dbName)
         if names is None:
-            names = self._calls.optional("get_partition_names", database, table.tableName, -1) or []
+            names = self._calls.quiet("get_partition_names", database, table.tableName, -1) or []
         for start in range(0, len(names) if columns else 0, _PARTITIONS):
-            request = PartitionsStatsRequest(
-                dbName=table.dbName,
-                tblName=table.tableName,
-                colNames=columns,
-                partNames=list(names[start : start + _PARTITIONS]),
-                catName=table.catName,
-                engine=_ENGINE,
-            )
-            reply = self._calls.optional("get_partitions_statistics_req", request)
-            for partition, described in ((reply and reply.partStats) or {}).items():
-                if not described:
-                    continue
+            some = names[start : start + _PARTITIONS]
+            for partition, described in self._described_partitions(table, columns, some).items():
                 arguments = (database, table.tableName, partition, described[0].colName)
                 # Only this call returns the time, and only of one partition.
-                one = self._calls.optional("get_partition_column_statistics", *arguments) if times else None
-                name = TableName(table.catName, table.dbName, table.tableName)
-                yield SourceStatistics(name, partition, _ENGINE, _analyzed(one), list(described))
+                one = self._calls.quiet("get_partition_column_statistics", *arguments) if times else None
+                yield SourceStatistics(_name(table), partition, _ENGINE, _analyzed(one), described)
+
+    def _described_partitions(
+        self, table: Table, columns: Sequence[str], names: Sequence[str]
+    ) -> dict[str, list[ColumnStatisticsObj]]:
+        """Returns the statistics of partitions that have some. One that cannot be read is reported alone."""
+        request = PartitionsStatsRequest(
+            dbName=table.dbName,
+            tblName=table.tableName,
+            colNames=list(columns),
+            partNames=list(names),
+            catName=table.catName,
+            engine=_ENGINE,
+        )
+        what = f"column statistics of {_name(table)}"
+        try:
+            found = self._calls.of_reply(
+                what, "get_partitions_statistics_req", request, items=lambda reply: _flat(reply.partStats), key=_key
+            )
+        except (NotFoundError, UnknownCallError):
+            return {}
+        except UnsupportedCallError as error:
+            if half := len(names) // 2:
+                parts = (names[:half], names[half:])
+                return {
+                    name: some
+                    for part in parts
+                    for name, some in self._described_partitions(table, columns, part).items()
+                }
+            self._calls.leave_out(f"{what}/{names[0]}", error)
+            return {}
+        by_partition: dict[str, list[ColumnStatisticsObj]] = {}
+        for name, one in found:
+            by_partition.setdefault(name, []).append(one)
+        return by_partition
 
     def _constraints(self, table: Table) -> Iterator[SourceConstraint]:
         names = (table.catName, table.dbName, table.tableName)
@@ -155,12 +211,12 @@ class ObjectReader:
             *of_others,
         ]
         for method, request, field in calls:
-            reply = self._calls.optional(method, request)
-            yield from self._numbered(table, (reply and getattr(reply, field)) or ())
+            what = f"{method.removeprefix('get_').replace('_', ' ')} of {_name(table)}"
+            yield from self._numbered(table, self._calls.listed(what, method, request, items=attrgetter(field)) or ())
 
     def _numbered(self, table: Table, columns: Sequence[Any]) -> Iterator[SourceConstraint]:
         """Yields constraints with the positions of their columns."""
-        name = TableName(table.catName, table.dbName, table.tableName)
+        name = _name(table)
         positions: dict[str, int] = {}
         for one in sorted(columns, key=lambda one: getattr(one, "key_seq", 0) or 0):
             one.catName = one.catName or table.catName
@@ -178,3 +234,20 @@ CONSTRAINT_NAMES: Final = ("fk_name", "pk_name", "uk_name", "nn_name", "dc_name"
 
 def _analyzed(statistics: ColumnStatistics | None) -> int:
     return int(statistics.statsDesc.lastAnalyzed or 0) if statistics else 0
+
+
+def _name(table: Table) -> TableName:
+    return TableName(table.catName, table.dbName, table.tableName)
+
+
+def _flat(of_partitions: Mapping[str, Sequence[ColumnStatisticsObj]] | None) -> list[tuple[str, ColumnStatisticsObj]]:
+    return [(name, one) for name, some in (of_partitions or {}).items() for one in some or ()]
+
+
+def _key(what: str, one: tuple[str, ColumnStatisticsObj]) -> str:
+    """Returns the key of statistics of a column of a partition."""
+    return f"{what}/{one[0]}.{one[1].colName}"
+
+
+def _function_key(what: str, function: Function) -> str:
+    return f"{what} {function.dbName}.{function.functionName}"

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from operator import attrgetter
 from typing import Final
 
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.partition_names import value_path
 from metastore.encoding.binary import encode_fields, fields_of
-from metastore.errors import NotFoundError, UnavailableError
+from metastore.errors import NotFoundError
 from metastore.importing.sources.broken import BrokenRows
 from metastore.importing.sources.objects import (
     Batch,
@@ -31,7 +32,7 @@ from metastore.importing.sources.thrift_calls import (
     UnsupportedCallError,
     in_catalog,
 )
-from metastore.importing.sources.thrift_listing import UNREADABLE, ThriftListing, cursor_of
+from metastore.importing.sources.thrift_listing import ThriftListing, cursor_of
 from metastore.importing.sources.thrift_objects import ObjectReader
 from metastore.importing.sources.thrift_survey import survey
 from metastore.storage.importing.bulk_load import Totals
@@ -54,6 +55,8 @@ _PARTITIONS: Final = 1_000
 _SHAPES: Final = 2_000
 _EVENTS: Final = 500
 _CONNECTIONS: Final = 4
+_MOST_ALONE: Final = 50
+"""Partitions of a call that are found unreadable one by one: a server may try each failing call again for a while."""
 _DONE: Final = "all"
 _CLEANED: Final = (Stage.TABLES, Stage.PARTITIONS)
 """Stages whose readers already return texts that PostgreSQL can store."""
@@ -70,7 +73,6 @@ class ThriftSource:
     def __init__(self, address: str) -> None:
         """Connects. Raises InvalidInputError, UnavailableError."""
         self._calls = ThriftCalls(address)
-        self.broken = BrokenRows(address)
         self._listing = ThriftListing(self._calls)
         self._shapes: dict[tuple[bytes, bytes], Shape] = {}
         self._read: dict[TableName, Table | None] = {}  # what the last call of `tables` has returned
@@ -101,6 +103,10 @@ class ThriftSource:
         return self._calls.address
 
     @property
+    def broken(self) -> BrokenRows:
+        return self._calls.broken
+
+    @property
     def version(self) -> str:
         """The oldest version that has all methods of the server."""
         return "2" if self.repeats_event_ids else "3.0 or later"
@@ -126,6 +132,7 @@ class ThriftSource:
         self._listing.forget()
         self._read = {}
         self._calls.replaced.clear()
+        self._calls.broken.forget()
         yield
 
     def survey(self) -> Survey:
@@ -146,8 +153,11 @@ class ThriftSource:
         return self._calls.optional("get_catalogs") is None  # since 3.0, the sequence is locked
 
     def events(self, after: int, limit: int) -> list[NotificationEvent]:
-        reply = self._calls.optional("get_next_notification", NotificationEventRequest(after, limit))
-        return [event for event in reply.events if event.eventId > after] if reply else []  # else readers never end
+        request = NotificationEventRequest(after, limit)
+        events = self._calls.listed(
+            "notification log", "get_next_notification", request, items=attrgetter("events"), key=_event_key
+        )
+        return [event for event in events or () if event.eventId > after]  # else readers never end
 
     def open_transactions(self) -> list[int] | None:
         reply = self._calls.optional("get_open_txns_info")
@@ -158,16 +168,17 @@ class ThriftSource:
             if stage not in _CLEANED:
                 batch.objects = storable(list(batch.objects), self._calls.replaced)
             batch.findings += nul_findings(self._calls.replaced)
+            batch.findings += self.broken.taken()
             yield batch
 
     def database(self, name: DatabaseName) -> Database | None:
         try:
             database = self._calls.call("get_database", in_catalog(name.catalog, name.name))
-            return _completed(name, storable(database, self._calls.replaced))
+            return _completed(name, storable(self._calls.owned(f"database {name}", database), self._calls.replaced))
         except NotFoundError:
             return None
         except UnsupportedCallError as error:
-            raise UnavailableError(f"{self.address} cannot read the database {name}: {error}") from None
+            raise UnsupportedCallError(f"{self.address} cannot read the database {name}: {error}") from None
 
     def table(self, name: TableName) -> Table | None:
         return self.tables([name]).get(name)
@@ -189,12 +200,15 @@ class ThriftSource:
         read = self._read  # other threads may replace it
         return read[name] if name in read else self.table(name)
 
-    def partitions(self, name: TableName, names: Sequence[str] | None) -> Iterator[list[SourcePartition]]:
+    def partitions(
+        self, name: TableName, names: Sequence[str] | None, *, leaves_out: bool = False
+    ) -> Iterator[list[SourcePartition]]:
         if (table := self._known(name)) is None or not table.partitionKeys:
             return
         wanted = self.partition_names(name) if names is None else list(names)
         for start in range(0, len(wanted), _PARTITIONS):
-            yield self._read_partitions(table, wanted[start : start + _PARTITIONS])
+            some = wanted[start : start + _PARTITIONS]
+            yield self._readable(table, some, self._tolerated(leaves_out=leaves_out), [])
 
     def table_names(self, database: DatabaseName) -> list[str]:
         return [name.lower() for name in self._listing.table_names(database)]
@@ -206,17 +220,13 @@ class ThriftSource:
         except NotFoundError:
             return []
         except UnsupportedCallError as error:
-            raise UnavailableError(f"{self.address} cannot list the partitions of {name}: {error}") from None
+            raise UnsupportedCallError(f"{self.address} cannot list the partitions of {name}: {error}") from None
 
     def statistics(
         self, name: TableName, partitions: Sequence[str] | None = None, *, own: bool = True
     ) -> Iterator[SourceStatistics]:
         if table := self._known(name):
             yield from self._objects.statistics(table, partitions, own=own)
-
-    @property
-    def has_rows(self) -> bool:
-        return False
 
     def read_texts_as(self, encoding: str | None) -> str | None:  # noqa: ARG002 - Thrift's texts are UTF-8
         return None
@@ -243,7 +253,7 @@ class ThriftSource:
     def _catalogs(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
         catalogs: list[Catalog] = []
         for name in dict.fromkeys(database.catalog for database in self._listing.databases(selection)):
-            reply = self._calls.optional("get_catalog", GetCatalogRequest(name))
+            reply = self._calls.one(f"catalog {name}", "get_catalog", GetCatalogRequest(name))
             if reply:
                 reply.catalog.name = name
                 reply.catalog.createTime = reply.catalog.createTime or 0
@@ -254,9 +264,10 @@ class ThriftSource:
     def _databases(self, after: str, selection: Selection) -> Iterator[Batch]:  # noqa: ARG002 - one batch
         databases: list[Database] = []
         for name in self._listing.databases(selection):
-            database = self._calls.optional("get_database", in_catalog(name.catalog, name.name))
+            where = in_catalog(name.catalog, name.name)
+            database = self._calls.one(f"database {name}", "get_database", where)
             if database:
-                databases.append(_completed(name, database))
+                databases.append(_completed(name, self._calls.owned(f"database {name}", database)))
         yield Batch(databases, _DONE)
 
     def _tables(self, after: str, selection: Selection) -> Iterator[Batch]:
@@ -270,26 +281,41 @@ class ThriftSource:
             for table in tables:
                 at = cursor_of(table)
                 if table.partitionKeys:
-                    names = self.partition_names(TableName(table.catName, table.dbName, table.tableName))
+                    names = self._listed(TableName(table.catName, table.dbName, table.tableName))
                     yield from self._batches(table, [name for name in names if at != owner or name > last], at)
 
     def _batches(self, table: Table, names: Sequence[str], at: str) -> Iterator[Batch]:
         for start in range(0, len(names), _PARTITIONS):
             some = names[start : start + _PARTITIONS]
-            batch = Batch([], f"{at}\t{some[-1]}")
-            batch.objects = self._readable(table, some, batch.findings)
-            yield batch
+            yield Batch(list(self._readable(table, some, UNREADABLE_REPLY, [])), f"{at}\t{some[-1]}")
 
-    def _readable(self, table: Table, names: Sequence[str], findings: list[Finding]) -> list[SourcePartition]:
-        """Returns the partitions that can be read. An invalid one is reported alone."""
+    def _listed(self, name: TableName) -> list[str]:
+        """Lists the partitions of a table; none, and a finding, if the server cannot list them."""
+        try:
+            return self.partition_names(name)
+        except UNREADABLE_REPLY as error:
+            self._calls.leave_out(f"partitions of {name}", error)
+            return []
+
+    def _tolerated(self, *, leaves_out: bool) -> tuple[type[Exception], ...]:
+        """Returns the errors of partitions that are left out."""
+        if leaves_out:
+            return UNREADABLE_REPLY
+        return (InvalidReplyError,) if self.broken.are_skipped else ()
+
+    def _readable(
+        self, table: Table, names: Sequence[str], tolerated: tuple[type[Exception], ...], failed: list[str]
+    ) -> list[SourcePartition]:
+        """Returns the partitions that can be read. One that cannot is reported alone, unless `failed` has many."""
         try:
             return self._read_partitions(table, names)
-        except UNREADABLE_REPLY as error:
-            if isinstance(error, InvalidReplyError) and (half := len(names) // 2):
-                parts = names[:half], names[half:]
-                return [one for part in parts for one in self._readable(table, part, findings)]
-            detail = f"{len(names)} partitions up to {names[-1]}: {error}"
-            findings.append(Finding(UNREADABLE, f"{table.dbName}.{table.tableName}", detail))
+        except tolerated as error:
+            if (half := len(names) // 2) and len(failed) < _MOST_ALONE:
+                parts = (names[:half], names[half:])
+                return [one for part in parts for one in self._readable(table, part, tolerated, failed)]
+            failed += names
+            others = f" and {len(names) - 1} after it" if len(names) > 1 else ""
+            self._calls.leave_out(f"{table.dbName}.{table.tableName}/{names[0]}{others}", error)
             return []
 
     def _read_partitions(self, table: Table, names: Sequence[str]) -> list[SourcePartition]:
@@ -354,3 +380,7 @@ def _completed(name: DatabaseName, database: Database) -> Database:
     database.catalogName, database.name, database.privileges = name.catalog, name.name, None
     database.parameters, database.locationUri = database.parameters or {}, database.locationUri or ""
     return database
+
+
+def _event_key(_: str, event: NotificationEvent) -> str:
+    return f"event {event.eventId} ({event.eventType} {event.dbName}.{event.tableName})"

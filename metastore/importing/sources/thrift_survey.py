@@ -1,6 +1,6 @@
 """Counts the objects of a metastore, through Thrift.
 
-Partitions are only counted: reading them takes as long as copying them.
+Partitions are only counted here.
 """
 
 from __future__ import annotations
@@ -22,10 +22,6 @@ _HIDDEN = "{field} of column statistics (set {setting}=true at the source, or us
 _NO_ROOTS = (
     "not read through Thrift: the roots are those of databases and tables. The plan of the source's database has all"
 )
-_NO_ROWS = (
-    "not looked for through Thrift, where a run ends at an object that is not valid, also with --skip-broken. The plan "
-    "of the source's database finds all of them, with their keys"
-)
 
 
 def survey(listing: ThriftListing, hidden: Mapping[str, str]) -> Survey:
@@ -34,7 +30,7 @@ def survey(listing: ThriftListing, hidden: Mapping[str, str]) -> Survey:
     findings: list[Finding] = []
     for database in listing.databases(Selection()):
         counts["databases"] += 1
-        raw = calls.optional("get_database", in_catalog(database.catalog, database.name))
+        raw = calls.quiet("get_database", in_catalog(database.catalog, database.name))
         roots[_root(raw.locationUri if raw else None)] += 1
     for _, tables, unreadable in listing.tables("", Selection()):
         findings += unreadable
@@ -44,11 +40,10 @@ def survey(listing: ThriftListing, hidden: Mapping[str, str]) -> Survey:
             name = TableName(table.catName, table.dbName, table.tableName)
             if table.partitionKeys:
                 where = in_catalog(name.catalog, name.database)
-                counts["partitions"] += len(calls.optional("get_partition_names", where, name.name, -1) or ())
+                counts["partitions"] += len(calls.quiet("get_partition_names", where, name.name, -1) or ())
             findings += _odd(str(name), table)
     if counts["partitions"]:
         findings.append(Finding("locations of partitions", f"{counts['partitions']} partitions", _NO_ROOTS))
-    findings.append(Finding("broken rows", "all objects", _NO_ROWS))
     findings += nul_findings(calls.replaced)
     left_out = {_HIDDEN.format(field=field, setting=setting): 1 for field, setting in hidden.items()}
     if calls.optional("get_all_token_identifiers") or calls.optional("get_master_keys"):

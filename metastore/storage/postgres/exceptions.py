@@ -81,6 +81,9 @@ _STATES: dict[str, tuple[type[MetastoreError], str]] = {
     "42P01": (UnavailableError, "The database has no metastore schema; run: metastore db upgrade"),
 }
 
+_DATA: Final = "22"  # class of data exceptions, such as a number that is too large
+_VALUES: Final = ("23502", "23514")  # not_null_violation, check_violation
+
 
 def is_read_only(error: Exception) -> bool:
     """Returns whether PostgreSQL rejected a change because it accepts no writes."""
@@ -119,6 +122,8 @@ def translate(error: DBAPIError) -> MetastoreError:
         return ConnectionLostError(f"The connection to PostgreSQL was lost: {detail}")
     if lack := exhausted([state], detail):
         return lack
+    if state in _VALUES or (state[:2] == _DATA and state not in _STATES):
+        return InvalidObjectError(f"A value cannot be stored: {detail}")
     kind, text = _CONSTRAINTS.get(constraint) or _STATES.get(state) or _STATES.get(state[:2]) or (None, "")
     if kind is None:
         return UnavailableError(f"PostgreSQL rejected the statement (SQLSTATE {state}): {detail}")

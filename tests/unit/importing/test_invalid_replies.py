@@ -17,10 +17,17 @@ from tests.unit.importing.serving import Serving, replies, without_each_field
 CASES = [(method, *case) for method, reply in replies().items() for case in without_each_field(reply)]
 
 
-def read_everything(monkeypatch: pytest.MonkeyPatch, spoiled: tuple[str, Callable[[Any], None]] | None) -> list[str]:
+WHOLE = ("get_catalogs", "get_current_notificationEventId", "get_open_txns_info")
+"""Methods whose replies are not of one object: the source cannot be read without them."""
+
+
+def read_everything(
+    monkeypatch: pytest.MonkeyPatch, spoiled: tuple[str, Callable[[Any], None]] | None, *, skips_broken: bool = False
+) -> list[str]:
     """Reads a source as the plan and the copy do. Returns the findings."""
     monkeypatch.setattr(thrift_calls, "connect", lambda *_, **__: Serving(spoiled))
     source = ThriftSource("thrift://odd:9083")
+    source.broken.are_skipped = skips_broken
     found = [str(finding) for finding in source.survey().findings]
     source.log(), source.open_transactions()
     for stage in Stage:
@@ -45,7 +52,8 @@ def test_a_reply_without_a_field_is_an_error_that_names_it(monkeypatch: pytest.M
         "list_privileges.0.grantInfo",
         "get_open_txns_info.open_txns",
     ):
-        assert texts[name].startswith(f"thrift://odd:9083: the reply to {name.split('.')[0]}(")
+        assert texts[name].startswith("thrift://odd:9083: ")
+        assert f"the reply to {name.split('.')[0]}(" in texts[name]
         assert "import from the source's database" in texts[name]
     assert "get_table_objects_by_name_req(sales, logs" in texts["get_table_objects_by_name_req.tables.0.tableName"]
     assert (
@@ -53,6 +61,18 @@ def test_a_reply_without_a_field_is_an_error_that_names_it(monkeypatch: pytest.M
         in texts["get_partitions_by_names.0.sd.cols.0.name"]
     )
     assert not any("\n" in text for text in texts.values())
+
+
+def test_an_object_without_a_field_is_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = read_everything(monkeypatch, None)
+    for method, path, remove in CASES:
+        if method.startswith(WHOLE):
+            continue
+        try:
+            read_everything(monkeypatch, (method, remove))
+        except MetastoreError:
+            found = read_everything(monkeypatch, (method, remove), skips_broken=True)
+            assert [one for one in found if one not in usual and "'broken row'" in one], f"{method}{path}"
 
 
 def test_statistics_of_many_partitions_are_requested_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,4 +105,4 @@ def test_one_invalid_partition_does_not_hide_the_others(monkeypatch: pytest.Monk
     (batch,) = ThriftSource("thrift://odd:9083").read(Stage.PARTITIONS, "", Selection())
     assert [one.name for one in batch.objects] == ["ds=2"]
     (finding,) = batch.findings
-    assert (finding.object, "ds=1: thrift://odd:9083" in finding.detail) == ("sales.logs", True)
+    assert (finding.object, "thrift://odd:9083: the reply to" in finding.detail) == ("sales.logs/ds=1", True)

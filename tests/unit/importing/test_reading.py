@@ -125,9 +125,10 @@ def test_a_source_that_repeats_an_event_forever_has_an_end(monkeypatch: pytest.M
         "get_current_notificationEventId": CurrentNotificationEventId(5),
         "get_next_notification": NotificationEventResponse([NotificationEvent(3, 0, "CREATE_TABLE", message="")]),
     }
-    monkeypatch.setattr(
-        thrift_source, "ThriftCalls", lambda _: SimpleNamespace(optional=lambda name, *_: answers.get(name))
+    calls = SimpleNamespace(
+        optional=lambda name, *_: answers.get(name), listed=lambda _, name, *__, items, key: items(answers[name])
     )
+    monkeypatch.setattr(thrift_source, "ThriftCalls", lambda _: calls)
     source = ThriftSource("thrift://host")
     assert source.repeats_event_ids
     assert source.log() == LogState(5, 3, 0, 5)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from metastore.cli.commands import run
 from metastore.importing.sources.database_source import DatabaseSource
-from tests.fixtures.hive_schema import hive_database
+from tests.fixtures.hive_schema import HiveDatabase, hive_database
 from tests.fixtures.server import running
 from tests.wire.importing.filling import fill
 from tests.wire.importing.moving import compare, copy
@@ -91,3 +92,31 @@ def test_every_class_of_change_at_the_source_is_a_difference(
     assert {(one.kind, one.field) for one in differences} == expected
     assert rest == [one for one in differences if not one.field.endswith(".bitVectors")]
     assert not [one for one in differences if one.kind == "delegation tokens" and "x" in (one.source, one.ours)]
+
+
+def test_a_comparison_reads_texts_as_the_import_has_decided(
+    hive: HiveDatabase,
+    make_database: Callable[..., str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Texts of the source may have changed since then."""
+    asked: list[str | None] = []
+
+    def read_texts_as(_: DatabaseSource, encoding: str | None) -> str:
+        asked.append(encoding)
+        return encoding or ("utf8" if len(asked) == 1 else "latin1")
+
+    monkeypatch.setattr(DatabaseSource, "read_texts_as", read_texts_as)
+    url = make_database()
+    copy(hive.url, url)
+    with running(url, tmp_path) as server:
+        verify = ["import", "verify", hive.url, "--uri", server.uri, "--database-url"]
+        assert run([*verify, url]) == 0
+        assert run([*verify, url, "--text-encoding", "latin1"]) == 0
+        assert run(["import", "plan", hive.url, "--database-url", url]) == 0
+        assert "as the import has decided" not in capsys.readouterr().err
+        assert run([*verify, make_database()]) == 0
+    assert asked == [None, "utf8", "latin1", "utf8", None]
+    assert "it has no import of this source" in capsys.readouterr().err
