@@ -1,6 +1,6 @@
 # Start with `make demo`, `make test` or `make docs`. Each creates .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint docs bench bench-zipf crash faults outages promises random-sql readers audit image-steps spark-versions spark-interfaces interop hive-tests generate clean
+.PHONY: help demo test quick lint docs bench bench-sql bench-zipf crash faults outages promises random-sql readers audit image-steps spark-versions spark-interfaces interop hive-tests generate clean
 READY := .venv/.ready
 DEMO_READY := .venv/.ready-demo
 CLASSES := .venv/class-data/spark.jsa
@@ -36,6 +36,9 @@ docs: $(READY)  ## Build the documentation site into build/site; warnings and br
 
 bench: $(READY)  ## Measure beside the real Hive Metastore: make bench ARGS="--quick" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.bench $(ARGS)
+
+bench-sql: $(READY)  ## Compare queries of public tools on the views of Hive's schema and on Hive's own tables (not part of the tests)
+	@.venv/bin/python -W ignore -m tests.bench.hive_sql $(ARGS)
 
 crash: $(READY)  ## Kill writers at every step and run writers concurrently: make crash ARGS="--kills 200" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.bench.writing crash $(ARGS)

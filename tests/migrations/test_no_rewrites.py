@@ -147,3 +147,25 @@ def test_a_database_with_the_generated_column_gets_the_same_schema(populated_url
     for query in CATALOGS.values():
         with connected(populated_url) as upgraded, connected(database_url) as new:
             assert upgraded.execute(text(query)).all() == new.execute(text(query)).all()
+
+
+def test_lists_of_columns_get_their_names_before_during_and_after_the_upgrade(populated_url: str) -> None:
+    def add(digest: str) -> None:
+        execute(
+            populated_url,
+            f"INSERT INTO column_lists (digest, columns, encoded) VALUES ('{digest}', "
+            """'[{"name": "b", "type": "int"}, {"name": "a", "type": "int"}]', '')""",
+        )
+
+    while runner.current(populated_url) != "0039":
+        step(populated_url)
+    add("before")
+    runner._prepare(populated_url)
+    add("during")
+    runner.upgrade(populated_url)
+    add("after")  # by a server of the previous version
+    runner.finish(populated_url)
+    with connected(populated_url) as connection:
+        lists = connection.execute(text("SELECT names FROM column_lists ORDER BY id")).scalars().all()
+        assert lists == [[], ["b", "a"], ["b", "a"], ["b", "a"]]
+        assert connection.scalar(text("SELECT count(*) FROM pg_trigger WHERE tgname = 'column_lists_names'")) == 0

@@ -84,6 +84,8 @@ tables = Table(
     indexed_location("tables"),
     Index("tables_name_idx", "name", "id"),
     Index("tables_views_idx", "id", postgresql_where=text("type = 'VIRTUAL_VIEW'")),
+    Index("tables_view_expanded_text_idx", "id", postgresql_where=text("view_expanded_text IS NOT NULL")),
+    Index("tables_view_original_text_idx", "id", postgresql_where=text("view_original_text IS NOT NULL")),
     Index("tables_words_idx", text(TABLE_WORDS), postgresql_using="gin"),
 )
 
@@ -123,6 +125,9 @@ table_constraints = Table(
         "parent_table_id",
         postgresql_where=text("parent_table_id IS NOT NULL"),
     ),
+    # The expressions of the view KEY_CONSTRAINTS.
+    Index("table_constraints_primary_table_idx", text("COALESCE(parent_table_id, table_id)")),
+    Index("table_constraints_type_idx", text("((strpos('pk fk uk nn dc cc'::text, kind) / 3)::smallint)")),
 )
 
 # Indexes as in Hive 2. The entries of an index are stored in a table of their own.

@@ -17,6 +17,7 @@ column_lists = Table(
     digest_column(),
     json_column("columns"),  # [{"name", "type", "comment"}]
     encoded_column(),
+    Column("names", Texts),  # of the columns, for the views of Hive's schema
     Index("column_lists_words_idx", text(COLUMN_WORDS), postgresql_using="gin"),
 )
 

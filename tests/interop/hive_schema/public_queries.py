@@ -8,6 +8,7 @@ import sys
 import types
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, text
@@ -61,14 +62,33 @@ def constant(text_of_module: str, name: str) -> str:
     raise LookupError(name)
 
 
-def queries(connection: Connection) -> Iterator[tuple[str, Callable[[], Any]]]:
+@dataclass(frozen=True)
+class Asked:
+    """What the queries ask for.
+
+    Attributes:
+        databases: the first one is also that of DataHub's queries and of the sensor's table.
+        table: the table of Airflow's sensor.
+        partitions: names of partitions for which the sensor waits, existing or not.
+        columns_of: the number of tables in each database whose columns are read; None means all.
+    """
+
+    databases: tuple[str, ...] = ("sales", "db2")
+    table: str = "big"
+    partitions: tuple[str, ...] = ("ds=2026-01/n=0", "ds=2026-01/n=x")
+    columns_of: int | None = None
+
+
+def queries(connection: Connection, asked: Asked | None = None) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yields the name of each query, and a function that runs it and returns its rows."""
+    asked = asked or Asked()
     yield from _amundsen(connection)
-    yield from _datahub(connection)
-    yield from _openmetadata(connection)
+    yield from _datahub(connection, asked)
+    yield from _openmetadata(connection, asked)
     sensor = constant(source("apache-airflow-providers-apache-hive", AIRFLOW), "_METASTORE_PARTITION_SQL")
-    for name in ("ds=2026-01/n=0", "ds=2026-01/n=x"):
-        yield f"Airflow: MetastorePartitionSensor {name}", _sensor(connection, sensor, name)
+    for name in asked.partitions:
+        values = {"table": asked.table, "schema": asked.databases[0], "partition_name": name}
+        yield f"Airflow: MetastorePartitionSensor {name}", _sensor(connection, sensor, values)
 
 
 def counts(answers: dict[str, Any]) -> dict[str, int]:
@@ -131,30 +151,26 @@ def _run(connection: Connection, query: str, **values: str) -> Callable[[], Any]
     return lambda: [tuple(row) for row in connection.execute(text(query), values)]
 
 
-def _sensor(connection: Connection, query: str, name: str) -> Callable[[], Any]:
-    def run() -> Any:
-        values = {"table": "big", "schema": "sales", "partition_name": name}
-        return [tuple(row) for row in connection.exec_driver_sql(query, values)]
-
-    return run
+def _sensor(connection: Connection, query: str, values: dict[str, str]) -> Callable[[], Any]:
+    return lambda: [tuple(row) for row in connection.exec_driver_sql(query, values)]
 
 
-def _datahub(connection: Connection) -> Iterator[tuple[str, Callable[[], Any]]]:
+def _datahub(connection: Connection, asked: Asked) -> Iterator[tuple[str, Callable[[], Any]]]:
     module = types.ModuleType("fetcher")
     exec(source("acryl-datahub", DATAHUB), module.__dict__)
     for name in ("tables", "views", "properties", "schemas", "presto_views"):
         make = getattr(module, f"_get_{name}_query")
         yield f"DataHub: {name}", _run(connection, make(with_db_filter=False, is_postgresql=True))
         query = make(with_db_filter=True, is_postgresql=True)
-        yield f"DataHub: {name} of one database", _run(connection, query, db_name="sales")
+        yield f"DataHub: {name} of one database", _run(connection, query, db_name=asked.databases[0])
 
 
-def _openmetadata(connection: Connection) -> Iterator[tuple[str, Callable[[], Any]]]:
+def _openmetadata(connection: Connection, asked: Asked) -> Iterator[tuple[str, Callable[[], Any]]]:
     dialect = _dialect()
     yield "OpenMetadata: schemas", lambda: dialect.get_schema_names(connection)
     for what, method in (("view definitions", "get_view_definition"), ("comments", "get_table_comment")):
         yield f"OpenMetadata: {what}", _run(connection, _query_of(method))
-    for schema in ("sales", "db2"):
+    for schema in asked.databases:
         names = dialect.get_table_names(connection, schema=schema)
         yield (
             f"OpenMetadata: tables of {schema}",
@@ -164,7 +180,7 @@ def _openmetadata(connection: Connection) -> Iterator[tuple[str, Callable[[], An
             f"OpenMetadata: views of {schema}",
             lambda schema=schema: dialect.get_view_names(connection, schema=schema),
         )
-        for name in names:
+        for name in names[: asked.columns_of]:
             arguments = (connection, name, schema)
             yield (
                 f"OpenMetadata: columns of {schema}.{name}",
