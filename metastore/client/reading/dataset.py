@@ -13,6 +13,7 @@ import pyarrow.dataset as ds
 from metastore.client.reading.file_systems import FileSystems
 from metastore.client.reading.filters import row_filter
 from metastore.client.reading.fragments import FragmentList
+from metastore.client.reading.io_threads import one_more_io_thread
 from metastore.client.reading.scan import Scan
 from metastore.client.reading.schema import Column, Columns
 from metastore.client.reading.snapshot import Snapshot
@@ -134,7 +135,8 @@ class HiveDataset(ds.FileSystemDataset):  # type: ignore[misc]
     ) -> Iterator[pa.RecordBatch]:
         scan = Scan(self._snapshot, self._fragments, self._systems, tuple(wanted), self._progress)
         filters = [each for each in (self._predicate(), self._extra, filter_) if each is not None]
-        return scan.batches(filters, options)
+        with one_more_io_thread():
+            yield from scan.batches(filters, options)
 
 
 def _in_memory(dataset: ds.Dataset) -> ds.Dataset:
