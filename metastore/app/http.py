@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from metastore.app.console import make_console
+from metastore.app.iceberg import make_iceberg
 from metastore.app.timer import Timer
 from metastore.errors import ExhaustedError, MetastoreError, PoolBusyError
 from metastore.monitoring.gauges import Gauges
@@ -88,9 +89,9 @@ def run_http_port(
     probe, blocked = DatabaseProbe(database_gauges, metrics.answered_at), BlockedCalls(blocking)
     pages = Pages(metrics, probe, other_gauges, blocked, settings.metrics_hive_names)
     allowed_hosts = [host for text in settings.http_allowed_hosts.split(",") if (host := text.strip())]
-    application = make_application(
-        pages, make_console(settings, url, metrics, other_gauges), token=token, allowed_hosts=allowed_hosts
-    )
+    console = make_console(settings, url, metrics, other_gauges)
+    iceberg = make_iceberg(settings, url, metrics.worker(settings.workers))
+    application = make_application(pages, console, iceberg, token=token, allowed_hosts=allowed_hosts)
     context = certificate.reloading_context() if certificate and http_tls(settings) else None
     return serve(application, listener, lifeline, context)
 

@@ -111,7 +111,8 @@ def _shared_metrics(settings: Settings) -> SharedMetrics:
     methods = served()
     exceptions = exception_names(method.result for method in methods.values())
     events = [kind.value for kind in EventType]
-    return SharedMetrics(sorted(methods), settings.workers, exceptions, events, settings.metrics_users)
+    # The last slot is that of the HTTP port, which also answers calls.
+    return SharedMetrics(sorted(methods), settings.workers + 1, exceptions, events, settings.metrics_users)
 
 
 def _run_http_port(*arguments: Any) -> int:

@@ -17,6 +17,7 @@ from metastore.app.handlers import make_handlers
 from metastore.app.security import Security
 from metastore.app.services import Services
 from metastore.app.timer import Timer
+from metastore.domain.permissions import Requirement
 from metastore.domain.quotas import parse_quotas
 from metastore.errors import UnavailableError
 from metastore.handlers.fb303 import FacebookHandlers
@@ -51,6 +52,7 @@ from metastore.warehouse.filesystem import Warehouse
 
 log = logging.getLogger("metastore.app")
 
+_PUBLISH_INTERVAL: Final = 0.1  # seconds, as for the workers
 _WATCH_INTERVAL: Final = 1.0  # seconds between checks for statements without an answer from PostgreSQL
 _RESOLVE_INTERVAL: Final = 1.0  # seconds between attempts to find the outcome of interrupted commits
 _RETRY_INTERVAL: Final = 0.5  # seconds between attempts to create the default database
@@ -149,6 +151,22 @@ class Application:
             self._bootstrap.start()
         for timer in self._timers:
             timer.start()
+
+    def start_answering(self) -> None:
+        """Starts what a process needs that only answers calls. Other processes care for the catalog."""
+        self._watch.start()
+        if self._audit:
+            timers.audit_writing(self._audit).start()
+        Timer("publishing metrics", self._records.publish, _PUBLISH_INTERVAL).start()
+
+    def require(self, *requirements: Requirement) -> None:
+        """Raises PermissionDeniedError, or NotFoundError for a hidden object, unless the caller meets these."""
+        if self._rights:
+            self._rights.check(requirements)
+
+    def read_file(self, location: str) -> bytes | None:
+        """Returns the content of a file; None if it does not exist. Raises InvalidInputError outside of the roots."""
+        return self._warehouse.read_file(location)
 
     def reconciliation(self) -> ReconciliationService:
         """Returns the service that reconciles files and a restored database. Only a command uses it."""

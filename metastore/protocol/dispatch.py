@@ -125,6 +125,19 @@ class Dispatcher:
         call = self._calls[name]
         return call.function(call.method.arguments(*values))
 
+    def ask(self, peer: Caller, name: str, *values: Any) -> Any:
+        """Calls a method with these arguments for a client of another protocol: within its rights and quotas, and with
+        a record. Raises the errors of its handler.
+        """
+        call = self._calls[name]
+        arguments = call.method.arguments(*values)
+        number = self._records.begin(peer, name, 0, partial(call.method.label, arguments), time.perf_counter())
+        answer, error = self._answer(call, arguments, peer, 0, None)
+        self._records.end(number, outcome_of(error), error, answer=answer)
+        if error is not None:
+            raise error
+        return getattr(answer, "success", None)
+
     def call_counts(self) -> dict[str, int]:
         """Returns the number of calls by method, of methods that were called."""
         return {name: call.count for name, call in self._calls.items() if call.count}

@@ -60,7 +60,7 @@ class Listeners(Section):
     http_host: str = text("127.0.0.1", "IP address of the HTTP listener. 0.0.0.0 listens on all interfaces.")
     http_port: int | None = number(
         None,
-        "TCP port of the HTTP listener, which serves /metrics, /health and the console. 0 picks a free port. "
+        "TCP port of the HTTP listener, which serves /metrics, /health, the console and /iceberg. 0 picks a free port. "
         "Unset: no HTTP listener.",
         low=0,
         high=65535,

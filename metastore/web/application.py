@@ -20,6 +20,7 @@ from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.web.access import TOKEN_PATHS, AccessControl
 from metastore.web.blocked_calls import BlockedCalls
 from metastore.web.console.routes import Console
+from metastore.web.iceberg import IcebergRoutes
 from metastore.web.probe import DatabaseProbe
 
 _NO_WORKER: Final = "no worker process is running"
@@ -70,9 +71,18 @@ class Pages:
 
 
 def make_application(
-    pages: Pages, console: Console | None = None, *, token: str | None, allowed_hosts: Collection[str]
+    pages: Pages,
+    console: Console | None = None,
+    iceberg: IcebergRoutes | None = None,
+    *,
+    token: str | None,
+    allowed_hosts: Collection[str],
 ) -> Starlette:
-    """Returns the application. `console`: None to serve no pages. `token`, `allowed_hosts`: see `AccessControl`."""
+    """Returns the application.
+
+    `console`: None to serve no pages. `iceberg`: None to serve no catalog. `token`, `allowed_hosts`: see
+    `AccessControl`.
+    """
     routes = {
         "/metrics": pages.show_metrics,
         "/health/live": pages.live,
@@ -87,7 +97,11 @@ def make_application(
         return PlainTextResponse(f"Not found. Paths: {' '.join(routes)}\n", 404)
 
     return Starlette(
-        routes=[Route(path, handler) for path, handler in routes.items()] + (console.routes() if console else []),
+        routes=[
+            *(Route(path, handler) for path, handler in routes.items()),
+            *(iceberg.routes() if iceberg else ()),
+            *(console.routes() if console else ()),
+        ],
         middleware=[Middleware(AccessControl, token=token, allowed_hosts=allowed_hosts)],
         exception_handlers={404: not_found},
     )

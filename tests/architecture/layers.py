@@ -31,7 +31,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
         ("services.cascade", "services.authorization"),
         ("services.service",),  # base classes of the services
         ("services",),  # its own modules
-        ("importing", "exporting", "console"),
+        ("importing", "exporting", "console", "iceberg"),
         ("operations",),  # declared by handlers, read by the protocol, so that neither imports the other
         ("handlers", "protocol", "web"),
         ("app",),
@@ -116,6 +116,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "metastore.cli": ("sqlalchemy.text", "sqlalchemy.select", "sqlalchemy.exc", "psycopg2"),
     "metastore.exporting": ("sqlalchemy", "psycopg2"),
     "metastore.console": ("sqlalchemy", "metastore.transport", "metastore.client", "metastore.services.*"),
+    "metastore.iceberg": ("metastore.services", "metastore.storage", "metastore.warehouse", "sqlalchemy", "starlette"),
     "metastore.handlers": ("metastore.storage", "metastore.warehouse", "sqlalchemy"),
     "metastore.operations": ("metastore.storage", "metastore.services", "metastore.warehouse", "sqlalchemy"),
     "metastore.protocol": ("metastore.storage", "metastore.services", "metastore.warehouse", "sqlalchemy"),

@@ -29,11 +29,11 @@ _COOKIE: Final = "metastore-console"
 _MAX_FORM: Final = 20_000  # bytes of a login form: a JWT is about one kilobyte
 _LOGIN_TIMEOUT: Final = 8.0  # seconds that a login waits for the check of its password
 LOCAL_ONLY: Final = (
-    "The console is served on loopback addresses only, because clients do not authenticate: "
+    "The console and the Iceberg catalog are served on loopback addresses only, because clients do not authenticate: "
     "set METASTORE_AUTHENTICATION"
 )
 NO_METHOD: Final = (
-    "The console needs METASTORE_AUTHENTICATION to contain password or jwt: browsers have no other credentials"
+    "The HTTP port needs METASTORE_AUTHENTICATION to contain password or jwt: it accepts no other credentials"
 )
 
 

@@ -1,0 +1,1 @@
+"""Iceberg's REST catalog protocol, without its transport: what each request answers."""

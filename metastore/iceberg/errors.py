@@ -1,0 +1,52 @@
+"""Errors of Iceberg's REST protocol: status, type and message (specification of the REST catalog, `ErrorModel`).
+
+Clients decide by status and type what they do next. A status from 500 on means that the outcome is unknown, or that the
+request can be repeated.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from metastore.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    MetastoreError,
+    NotFoundError,
+    PermissionDeniedError,
+    QuotaExceededError,
+    UnavailableError,
+)
+
+NO_NAMESPACE: Final = "NoSuchNamespaceException"
+NO_TABLE: Final = "NoSuchTableException"
+NO_VIEW: Final = "NoSuchViewException"
+NO_WAREHOUSE: Final = "NoSuchWarehouseException"
+NOT_FOUND: Final = "NotFoundException"
+BAD_REQUEST: Final = "BadRequestException"
+NOT_AUTHORIZED: Final = "NotAuthorizedException"
+
+_KINDS: Final[tuple[tuple[type[MetastoreError], int, str], ...]] = (  # the first one that fits
+    (PermissionDeniedError, 403, "ForbiddenException"),
+    (QuotaExceededError, 429, "TooManyRequestsException"),
+    (UnavailableError, 503, "ServiceUnavailableException"),
+    (NotFoundError, 404, NOT_FOUND),
+    (AlreadyExistsError, 409, "AlreadyExistsException"),
+    (ConflictError, 409, "CommitFailedException"),
+    (MetastoreError, 400, BAD_REQUEST),
+)
+
+
+class RestError(Exception):
+    """An error that the client receives. `status`: of HTTP; `kind`: the name of Java's exception."""
+
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        super().__init__(" ".join(message.split()))
+        self.status = status
+        self.kind = kind
+
+
+def rest_error(error: MetastoreError, missing: str = NOT_FOUND) -> RestError:
+    """Returns the error of the protocol. `missing`: the type of the object that a NotFoundError is about."""
+    status, kind = next((status, kind) for of, status, kind in _KINDS if isinstance(error, of))
+    return RestError(status, missing if status == 404 else kind, str(error))
