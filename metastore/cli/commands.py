@@ -149,11 +149,11 @@ def tables(database: str, uri: str) -> None:
     "--limit", default=50, show_default=True, type=click.IntRange(min=0), help="Maximum number of partitions to show."
 )
 @uri_option
-@formats("properties", "parameters", "columns", "skew", "partitions")
+@formats("properties", "parameters", "columns", "policies", "skew", "partitions")
 def table(name: str, limit: int, uri: str) -> None:
-    """Show columns, skewed values and partitions of a table.
+    """Show columns, policies, skewed values and partitions of a table.
 
-    Shows the directories of its skewed values, too.
+    Shows the directories of its skewed values, and where each policy of table care is set, too.
     """
     from metastore.cli.names import split_table
     from metastore.cli.show import show_table

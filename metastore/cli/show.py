@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from metastore.cli.client import connected
 from metastore.cli.printing import Cell, is_json, json_key, print_properties, print_table
+from metastore.domain.care import PROPERTIES, Setting, resolve
+from thrift_idl.gen.hive_metastore.ttypes import GetCatalogRequest
 
 _NUMBER: Final = re.compile("[0-9]{1,19}")
 
@@ -35,11 +37,12 @@ def show_tables(uri: str, database: str) -> None:
 
 
 def show_table(uri: str, database: str, name: str, limit: int) -> None:
-    """Prints the properties, columns, skewed values with directories, and at most `limit` partitions of a table."""
+    """Prints the properties, columns, policies, skewed values with directories, and at most `limit` partitions."""
     with connected(uri) as client:
         table = client.get_table(database, name)
         total = client.get_num_partitions_by_filter(database, name, "") if table.partitionKeys else 0
         partitions = client.get_partitions(database, name, min(limit, 32767)) if total else []
+        care = [] if table.tableType == "VIRTUAL_VIEW" else _care(client, database, table)
     full_name = f"{table.dbName}.{table.tableName}"
     properties, parameters = _properties(table), sorted((table.parameters or {}).items())
     if is_json():  # a parameter may have the name of a property
@@ -53,6 +56,17 @@ def show_table(uri: str, database: str, name: str, limit: int) -> None:
         for col in [*table.sd.cols, *table.partitionKeys]
     ]
     print_table(f"Columns of {full_name}", ("column", "type", "kind", "comment"), columns, name="columns")
+    if care:
+        rows = [
+            (
+                one.name,
+                one.value,
+                one.origin,
+                f"No effect: {one.problem}" if one.problem else PROPERTIES[one.name].meaning,
+            )
+            for one in care
+        ]
+        print_table(f"Policies of {full_name}", ("policy", "value", "from", "meaning"), rows, name="policies")
     owners = [(None, table.sd), *((_name(table, partition), partition.sd) for partition in partitions)]
     skew = [row for owner, descriptor in owners for row in _skew_rows(owner, descriptor)]
     if skew:
@@ -65,6 +79,13 @@ def show_table(uri: str, database: str, name: str, limit: int) -> None:
         ]
         header = ("partition", "location", "files", "bytes", "rows")
         print_table(f"Partitions of {full_name}: {shown}", header, rows, name="partitions")
+
+
+def _care(client: Any, database: str, table: Any) -> list[Setting]:
+    """Returns the policies that apply to a table of this database. Hive's metastore 2.3 has no catalogs."""
+    parent = client.get_database(database)
+    catalog = client.get_catalog(GetCatalogRequest(table.catName)).catalog.parameters if table.catName else None
+    return resolve([key.name for key in table.partitionKeys], table.parameters, parent.parameters, catalog)
 
 
 def _properties(table: Any) -> list[tuple[str, str | None]]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from metastore.console.overview import ExaminedTable, Overview
+from metastore.domain.care import PROPERTIES, resolve
 from metastore.domain.names import PROTECTED, TableName
 from metastore.domain.privileges import PrincipalKind
 from metastore.domain.table_ddl import Column, TableDefinition, statements
 from metastore.services.rules.statistics_values import kind_of
+from metastore.services.rules.tables import VIEW
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Table
 
 _POLICIES: Final = {
@@ -16,8 +19,6 @@ _POLICIES: Final = {
     "transactional": "Hive ACID",
     "auto.purge": "dropped data is not kept",
     "external.table.purge": "a drop deletes the files",
-    "discover.partitions": "partitions are discovered",
-    "partition.retention.period": "partitions are dropped after",
 }
 _SIZES: Final = ("partitions", "rows", "bytes", "files", "small_files")
 
@@ -47,6 +48,7 @@ class TableOverviewService(Overview):
             "rights": sorted(examined.rights),
             "dependents": overview["dependents"] if examined.sees_dependents else None,
             "bases": overview["bases"],
+            "care": [] if examined.table.tableType == VIEW else _care(table, overview["inherited"] or ({}, {})),
         }
 
 
@@ -79,7 +81,7 @@ def definition(table: Table) -> TableDefinition:
 
 def _definition(name: TableName, table: Table) -> dict[str, Any]:
     declared = definition(table)
-    is_view = declared.type == "VIRTUAL_VIEW"  # engines store any format and serde with it
+    is_view = declared.type == VIEW  # engines store any format and serde with it
     parameters = table.parameters or {}
     return {
         "catalog": name.catalog,
@@ -102,6 +104,12 @@ def _definition(name: TableName, table: Table) -> dict[str, Any]:
         "policies": {key: [text, parameters[key]] for key, text in _POLICIES.items() if key in parameters},
         "ddl": statements(declared),
     }
+
+
+def _care(table: Table, inherited: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
+    """Returns the policies of table care that apply. `inherited`: parameters of the database and the catalog."""
+    settings = resolve([key.name for key in table.partitionKeys or ()], table.parameters, *inherited)
+    return [{**one._asdict(), "meaning": PROPERTIES[one.name].meaning} for one in settings]
 
 
 def _columns(table: Table, analyzed: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metastore.domain import events
+from metastore.domain.care import check_properties
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_name, fold
 from metastore.encoding.json import encode_json
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, InvalidOperationError
@@ -28,6 +29,7 @@ class CatalogService(ChangingService):
         """
         catalog.name, catalog.createTime = fold(catalog.name), self._clock()
         check_object_name("catalog", catalog.name)
+        check_properties(f"Catalog {catalog.name}", catalog.parameters)
         catalog.locationUri = self._located(catalog.locationUri or paths.join(self._warehouse.root, catalog.name))
         database = Database(
             DEFAULT_DATABASE, f"Default database for catalog {catalog.name}", paths.normalise(catalog.locationUri)
@@ -56,6 +58,7 @@ class CatalogService(ChangingService):
             before = encode_json(catalog)
             if new.name and fold(new.name) != name:
                 raise InvalidOperationError(f"Catalog {name} cannot be renamed to {new.name}")
+            check_properties(f"Catalog {name}", new.parameters, catalog.parameters)
             catalog.description = catalog.description if new.description is None else new.description
             catalog.parameters = catalog.parameters if new.parameters is None else new.parameters
             catalog.locationUri = next(iter(locations), catalog.locationUri)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from metastore.context import covers_all
 from metastore.domain import events
+from metastore.domain.care import check_properties
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_name, fold
 from metastore.encoding.binary import EncodedList, EncodedStruct
 from metastore.encoding.redaction import restore_secrets
@@ -61,6 +62,7 @@ class DatabaseService(ChangingService):
         """
         database.name = fold(database.name)
         check_object_name("database", database.name)
+        check_properties(f"Database {database.name}", database.parameters)
         if is_client_default(self._warehouse.roots, database.name, database.locationUri):
             database.locationUri = None
         existing = AlreadyExistsError(f"Database {database.name} already exists")
@@ -111,6 +113,7 @@ class DatabaseService(ChangingService):
         if new.ownerName in (None, old.ownerName):
             new.ownerType = new.ownerType or old.ownerType
         restore_secrets(new.parameters, old.parameters)
+        check_properties(f"Database {name}", new.parameters, old.parameters)
         completed = self._completed(work, name.catalog, new)
         work.databases.update(stored.id, completed)
         if (completed.ownerName, completed.ownerType) != (old.ownerName, old.ownerType):

@@ -40,6 +40,7 @@ from metastore.services.rules.tables import (
     MANAGED,
     admit_table,
     check_given,
+    check_policies,
     fill_statistics,
     is_true,
     is_view,
@@ -133,6 +134,7 @@ class TableAlterService(ChangingService):
         new = normalise(new, database)
         if (values := new.sd.skewedInfo.skewedColValues) != old.sd.skewedInfo.skewedColValues:
             check_count(len(values), new.parameters, f"{database}.{new.tableName}")
+        check_policies(new, old)
         check_changed(old, new)
         admit_table(self._warehouse.roots, new, old)
         keep_protected(old, new)

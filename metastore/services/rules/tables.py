@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from metastore.domain.care import check_properties
 from metastore.domain.column_statistics import NOT_UPDATED, restated
 from metastore.domain.dependencies import DEPENDENT
 from metastore.domain.names import DatabaseName, TableName, check_object_name, fold, fold_column, folded_column_names
@@ -60,8 +61,15 @@ def prepare(table: Table, database: DatabaseName, now: int) -> Table:
     values = table.sd.skewedInfo.skewedColValues
     if values or MAX_VALUES in table.parameters:
         check_count(len(values), table.parameters, f"{database}.{table.tableName}")
+    check_policies(table)
     table.parameters.setdefault(DDL_TIME, str(now))
     return table
+
+
+def check_policies(table: Table, old: Table | None = None) -> None:
+    """Raises InvalidObjectError for an invalid policy of table care that `old` does not have."""
+    keys = [key.name for key in table.partitionKeys]
+    check_properties(str(TableName.of(table)), table.parameters, old.parameters if old else None, keys)
 
 
 def check_given(table: Table, *, located: bool = False) -> None:

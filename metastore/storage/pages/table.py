@@ -62,7 +62,10 @@ _OVERVIEW: Final = f"""
         + (SELECT count(*) FROM view_bases AS v JOIN tables AS t ON t.id = v.view_id
            JOIN databases AS d ON d.id = t.database_id AND d.catalog = :catalog
            WHERE v.names @> ARRAY[cast(:database AS text) || '.' || :name] COLLATE "C" AND {{seen}}) AS dependents,
-        (SELECT count(*) FROM table_dependencies WHERE dependent_id = :table) AS bases
+        (SELECT count(*) FROM table_dependencies WHERE dependent_id = :table) AS bases,
+        (SELECT jsonb_build_array(d.parameters, c.parameters)
+         FROM databases AS d JOIN catalogs AS c ON c.name = d.catalog
+         WHERE d.catalog = :catalog AND d.name = :database) AS inherited
 """  # noqa: S608 - constants
 
 _EVALUATED: Final = 2000  # dependent partitions whose state is evaluated
@@ -145,7 +148,8 @@ class TablePages(Repository):
             created: its creation time; older events are about another table of that name.
             scope: the tables that the caller may see.
 
-        Each column of `analyzed` has its `statistics`, or None if they are large.
+        Each column of `analyzed` has its `statistics`, or None if they are large. `inherited`: the parameters of the
+        database and of the catalog; None if another call has just dropped them.
         """
         named = {"catalog": name.catalog, "database": name.database, "name": name.name}
         values = {"table": table, **named, "created": created, **scope.parameters}
