@@ -75,6 +75,16 @@ def test_a_pass_measures_every_table(
     assert len(overview(service).of_catalog()) == 1
 
 
+def test_one_table_with_hostile_numbers_does_not_stop_the_measurement(
+    application: Application, service: SizeService
+) -> None:
+    """Each number is a bigint. Their products and sums are not."""
+    hostile = {"numRows": "9" * 18, "totalSize": "9" * 18, "numFiles": "9" * 18}
+    added = [partition("db", "t3", [str(value)], parameters=hostile) for value in range(12)]
+    called(application, "add_partitions", added)
+    assert measured(application, service)["t3"][:-1] == (12, *[9 * 10**18] * 4)
+
+
 @pytest.mark.parametrize("gone", ["t0", "t2", "%"])
 def test_a_table_that_is_deleted_meanwhile_is_left_out(
     application: Application, service: SizeService, gone: str

@@ -33,7 +33,15 @@ def sums() -> str:
 
 def small_files() -> str:
     """Returns the SQL expression of the number of small files of a row of `with_figures`."""
-    return f"CASE WHEN bytes < {SMALL_FILE} * files THEN files ELSE 0 END"
+    return f"CASE WHEN {is_small(str(SMALL_FILE))} THEN files ELSE 0 END"
+
+
+def is_small(size: str) -> str:
+    """Returns the SQL condition that the average file of a row of `with_figures` has less than `size` bytes.
+
+    It divides, because the product of two hostile parameters exceeds a bigint.
+    """
+    return f"bytes / {size} < files"
 
 
 def capped_sum(number: str) -> str:
