@@ -382,6 +382,55 @@ struct WaitRequest {
   6: optional i32 timeoutMillis = 10000,  // the maximum is 10 seconds; call again
 }
 
+// ---- Table care
+
+/** Requests the plan of a catalog, a database or a table. */
+struct CarePlanRequest {
+  1: optional string dbName,        // unset: all databases of the catalog
+  2: optional string tableName,     // unset: all tables of the database
+  3: optional string catName,
+  4: optional i32 limit = 500,      // number of tables, those with the most to do first; the maximum is 500
+}
+
+/** What would be done with a table. Bytes and files are those that the action concerns. */
+struct CareAction {
+  1: required string catName,
+  2: required string dbName,
+  3: required string tableName,
+  4: required string kind,          // retention, compaction, empty, layout, statistics
+  5: required string mode,          // on, report, blocked
+  6: required i64 partitions,       // 0: the table has none
+  7: required i64 files,
+  8: required i64 bytes,
+  9: required i64 filesAfter,
+  10: required i64 bytesAfter,
+  11: required i64 rewrittenBytes,
+  12: optional double gain,         // removed files for each byte rewritten; unset: nothing is rewritten
+  13: required string reason,
+}
+
+/** A table of the plan. Unset figures are unknown. */
+struct CareTable {
+  1: required string catName,
+  2: required string dbName,
+  3: required string tableName,
+  4: optional i64 partitions,       // unset also for a table without partitions
+  5: optional i64 rows,
+  6: optional i64 bytes,
+  7: optional i64 files,
+  8: optional i64 smallFiles,
+  9: optional i64 growth,           // bytes a day over the last week
+  10: optional i64 measuredAt,      // seconds since 1970 of its figures; unset: the time of the plan
+  11: required list<string> notes,  // policies without effect, and what is not known
+}
+
+/** Actions in the order of their gain, for each byte rewritten. */
+struct CarePlan {
+  1: required list<CareAction> actions,
+  2: required list<CareTable> tables,
+  3: required i64 leftOff,          // visible tables that the plan does not consider, because of the limit
+}
+
 /** Another client changed a table or partition that this writer has read. Nothing was published. */
 exception ConflictException {
   1: string message,
@@ -459,5 +508,9 @@ service Metastore extends hive_metastore.ThriftHiveMetastore {
    * waiting already. Call again after a pause.
    */
   bool wait_for_partition(1: WaitRequest request)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
+
+  /** Returns what table care would do with tables by their policies. */
+  CarePlan get_care_plan(1: CarePlanRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 }

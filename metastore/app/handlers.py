@@ -8,6 +8,7 @@ from typing import Any
 
 from metastore.app.security import Security
 from metastore.app.services import Services
+from metastore.handlers.care import CareHandlers
 from metastore.handlers.catalogs import CatalogHandlers
 from metastore.handlers.cleaning import CleaningHandlers
 from metastore.handlers.column_statistics import ColumnStatisticsHandlers
@@ -42,6 +43,7 @@ from metastore.handlers.truncation import TruncationHandlers
 from metastore.handlers.undrop import UndropHandlers
 from metastore.handlers.write_ids import WriteIdHandlers
 from metastore.handlers.writes import WriteHandlers
+from metastore.services.care import CareService
 from metastore.services.catalogs import CatalogService
 from metastore.services.column_statistics_read import ColumnStatisticsReadService
 from metastore.services.column_statistics_write import ColumnStatisticsWriteService
@@ -95,6 +97,7 @@ def make_handlers(
                 DependencyService(services.store, current_time),
                 PartitionWaitingService(services.store, listener, most=max(1, settings.max_threads // 4)),
             ),
+            CareHandlers(CareService(services.store, current_time, services.rights)),
             ConfigHandlers(ConfigService(settings), security.callers),
             NotificationHandlers(services.notifications),
             HiveServerHandlers(),

@@ -15,6 +15,7 @@ from typing import Any, Final
 import click
 
 from metastore.cli.access_commands import check_security, rights, tokens, users
+from metastore.cli.care_commands import care
 from metastore.cli.database_commands import db, export
 from metastore.cli.file_commands import check, clean, dropped, files, history, protect, undrop, unprotect
 from metastore.cli.import_commands import import_
@@ -88,6 +89,7 @@ def serve(**options: Any) -> int:
 
 for administration in (config, doctor, health):
     metastore.add_command(administration)
+metastore.add_command(care)
 metastore.add_command(db)
 metastore.add_command(export)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from metastore.services.rules.care import conditions_of
 from metastore.services.service import Service
 from metastore.storage.pages.sizes import Progress
 
@@ -23,7 +24,8 @@ class SizeService(Service):
             if begun < progress.due or not work.try_lock_job("sizes"):
                 return
             first = progress.begun if progress.after else begun
-            last = work.sizes.measure(progress.after, _BATCH)
+            rules = [conditions_of(row, begun) for row in work.care.of_batch(progress.after, _BATCH)]
+            last = work.sizes.measure(progress.after, _BATCH, [(each.rule, each.timeless) for each in rules])
             if last is None:
                 work.sizes.finish()
                 interval = min(_PASSES * (begun - first), _LONGEST_INTERVAL)

@@ -25,6 +25,7 @@ from metastore.storage.importing.import_rights import ImportRights
 from metastore.storage.importing.imports import Imports
 from metastore.storage.pages.activity import Activity
 from metastore.storage.pages.attention import Attention
+from metastore.storage.pages.care import Care
 from metastore.storage.pages.partition_calendar import PartitionCalendar
 from metastore.storage.pages.search import Search
 from metastore.storage.pages.sizes import Sizes
@@ -110,6 +111,7 @@ class UnitOfWork(Session):
     bulk_changes = cached_property(BulkChanges)
     bulk_load = cached_property(BulkLoad)
     bulk_objects = cached_property(BulkObjects)
+    care = cached_property(Care)
     catalogs = cached_property(Catalogs)
     column_statistics = cached_property(ColumnStatistics)
     commits = cached_property(Commits)

@@ -48,6 +48,12 @@ def new_table(table: Table | None) -> Requirements:
     yield from materialized_view_sources(table.creationMetadata, database)
 
 
+def planned(table: TableName) -> Requirements:
+    """The table must be visible, or its database if no table is named. A plan has visible tables only."""
+    if table.name or table.database:
+        yield RequiredPrivilege(table if table.name else table.parent, ())
+
+
 def altered_table(name: TableName, new: Table | None) -> Requirements:
     """ALTER; ownership if the owner changes; the right to new locations. To move the table to another database,
     ownership of the table and CREATE there: the owner of that database gets all rights on the table.

@@ -5,10 +5,13 @@ batch has.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import TextClause, text
 
+from metastore.domain.care_rules import Rule
+from metastore.storage.queries.care_figures import FIGURES, RULE_COLUMNS, RULES, care_sums, judged, rules_text
 from metastore.storage.queries.parameter_figures import SUMMED, sums, with_figures
 from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.visibility import Scope
@@ -17,29 +20,44 @@ _STATE: Final = "sizes"  # name of the property with the state of the measuremen
 _MAX_SUMS: Final = 40_000  # of one table
 _HISTORY: Final = 400  # days
 
-_OF_BATCH: Final = """
-    SELECT table_id, parameters FROM partitions WHERE table_id IN (SELECT id FROM batch WHERE partitioned)
-"""
+_OF_BATCH: Final = f"""
+    SELECT p.table_id, p.values, p.create_time, p.parameters, {RULE_COLUMNS}
+    FROM partitions AS p LEFT JOIN rules AS r ON r.table_id = p.table_id
+    WHERE p.table_id IN (SELECT id FROM batch WHERE partitioned)
+"""  # noqa: S608 - constants
+_UNPARTITIONED: Final = f"""
+    SELECT b.id AS table_id, NULL::text[] AS values, b.create_time, b.parameters, {RULE_COLUMNS}
+    FROM batch AS b LEFT JOIN rules AS r ON r.table_id = b.id WHERE NOT b.partitioned
+"""  # noqa: S608 - constants
+_CARE: Final = [name for name in FIGURES if name != "partitions"]
 # A table that another call deletes meanwhile is left out: a row that refers to it would fail the whole batch.
 _BATCH: Final = text(f"""
     WITH batch AS (
-        SELECT id, parameters, partition_keys <> '[]' AS partitioned FROM tables
+        SELECT id, parameters, create_time, partition_keys <> '[]' AS partitioned FROM tables
         WHERE id > :after AND database_id IS NOT NULL ORDER BY id LIMIT :limit
+    ), rules AS MATERIALIZED (
+        {RULES}
     ), measured AS (
-        SELECT table_id, count(*) AS partitions, {sums()}
-        FROM {with_figures(_OF_BATCH)} AS p GROUP BY table_id
+        SELECT table_id, true AS partitioned, {sums()}, {care_sums()} FROM {judged(_OF_BATCH)} AS p GROUP BY table_id
         UNION ALL
-        SELECT id, 0, {sums()}
-        FROM {with_figures("SELECT id, parameters FROM batch WHERE NOT partitioned")} AS t GROUP BY id
+        SELECT table_id, false, {sums()}, {care_sums()} FROM {judged(_UNPARTITIONED)} AS t GROUP BY table_id
     ), held AS MATERIALIZED (
         SELECT id FROM tables WHERE id IN (SELECT id FROM batch) FOR KEY SHARE SKIP LOCKED
     ), written AS (
         INSERT INTO table_sizes (table_id, measured_at, partitions, rows, bytes, files, small_files)
-        SELECT batch.id, now(), coalesce(m.partitions, 0), m.rows, m.bytes, m.files, m.small_files
+        SELECT batch.id, now(), CASE WHEN m.partitioned THEN m.partitions ELSE 0 END, m.rows, m.bytes, m.files,
+               m.small_files
         FROM batch JOIN held USING (id) LEFT JOIN measured AS m ON m.table_id = batch.id
         ON CONFLICT (table_id) DO UPDATE SET measured_at = now(), partitions = excluded.partitions,
             rows = excluded.rows, bytes = excluded.bytes, files = excluded.files, small_files = excluded.small_files
         RETURNING table_id, partitions
+    ), cared AS (
+        INSERT INTO care_figures (table_id, measured_at, rule, partitions, {", ".join(_CARE)})
+        SELECT r.table_id, now(), r.rule, coalesce(m.partitions, 0),
+               {", ".join(f"coalesce(m.{each}, 0)" for each in _CARE)}
+        FROM rules AS r JOIN held ON held.id = r.table_id LEFT JOIN measured AS m ON m.table_id = r.table_id
+        ON CONFLICT (table_id) DO UPDATE SET measured_at = now(), rule = excluded.rule,
+            {", ".join(f"{each} = excluded.{each}" for each in FIGURES)}
     ), old_sums AS (
         DELETE FROM partition_sums WHERE table_id IN (SELECT id FROM batch JOIN held USING (id) WHERE partitioned)
     )
@@ -159,9 +177,13 @@ class Sizes(Repository):
         )
         self._connection.execute(text(query), {"name": _STATE, "value": json.dumps(progress)})
 
-    def measure(self, after: int, limit: int) -> int | None:
-        """Measures the next tables in the order of their ids. Returns the last one, or None if there are no more."""
-        last, large = self._connection.execute(_BATCH, {"after": after, "limit": limit}).one()
+    def measure(self, after: int, limit: int, rules: Iterable[tuple[Rule, Mapping[str, Any]]] = ()) -> int | None:
+        """Measures the next tables in the order of their ids. Returns the last one, or None if there are no more.
+
+        `rules`: the conditions of their policies, as for `rules_text`.
+        """
+        values = {"after": after, "limit": limit, "rules": rules_text(rules)}
+        last, large = self._connection.execute(_BATCH, values).one()
         if last is None:
             return None
         for table in large:

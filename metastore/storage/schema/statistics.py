@@ -16,7 +16,7 @@ from sqlalchemy import (
     text,
 )
 
-from metastore.storage.schema.base import Name, encoded_column, id_column, metadata, time_column
+from metastore.storage.schema.base import Name, encoded_column, id_column, json_column, metadata, time_column
 
 # One row for each column of a table or partition, and each engine. Statistics of the table itself have the partition
 # id `references.TABLE_ITSELF`. No foreign key to partitions, as for skewed locations: the repository that deletes
@@ -104,4 +104,22 @@ catalog_sizes = Table(
     Column("rows", BigInteger, nullable=False),
     Column("bytes", BigInteger, nullable=False),
     Column("files", BigInteger, nullable=False),
+)
+
+# What table care would do with each table by its policies, from its last measurement (`queries.care_figures`).
+care_figures = Table(
+    "care_figures",
+    metadata,
+    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    time_column("measured_at", nullable=False),
+    json_column("rule"),  # the conditions that the policies meant, without their times
+    Column("partitions", BigInteger, nullable=False),  # 1 for a table without partitions
+    Column("empty", BigInteger, nullable=False),  # partitions without rows
+    Column("uncounted", BigInteger, nullable=False),  # partitions that do not state their files and bytes
+    Column("unanalyzed", BigInteger, nullable=False),  # partitions without accurate statistics
+    *(
+        Column(f"compact_{name}", BigInteger, nullable=False)
+        for name in ("partitions", "files", "files_after", "bytes")
+    ),
+    *(Column(f"expired_{name}", BigInteger, nullable=False) for name in ("partitions", "files", "bytes")),
 )

@@ -32,9 +32,9 @@ from tests.fixtures.application import counted
 from tests.wire.authorization.granting import bag, on_table
 from tests.wire.authorization.test_costs import Client
 from tests.wire.authorization.test_matrix import speaking
-from tests.wire.builders import columns, table
+from tests.wire.builders import columns, partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database, PrincipalPrivilegeSet, PrivilegeGrantInfo
-from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CreateDependentTableRequest
+from thrift_idl.gen.metastore.ttypes import CarePlanRequest, CheckFilesRequest, CreateDependentTableRequest
 
 
 class Policy(ThreadingHTTPServer):
@@ -157,6 +157,23 @@ def test_the_console_names_nothing_that_the_engine_hides(application: Applicatio
     assert json.loads(told("/tables/{catalog}/{database}/{table}"))["dependents"] is None
     with speaking("root"):
         assert "private_sums" in json.dumps(pages["/"].read(Parameters({}, {"q": "private"})))
+
+
+def test_a_plan_of_table_care_names_nothing_that_the_engine_hides(application: Application) -> None:
+    root, bob = Client(application, "root"), Client(application, "bob", ["analysts"])
+    retention = {"care.retention.key": "ds", "care.retention.period": "1d", "care.statistics": "off"}
+    root.create_table(table("sales", "public_days", [("ds", "string")], owner="alice", parameters=retention))
+    root.add_partition(partition("sales", "public_days", ["2001-01-01"]))
+    root.create_dependent_table(
+        CreateDependentTableRequest("sales", "private_sums", columns(("ds", "")), "sales", "public_days")
+    )
+    (action,) = bob.get_care_plan(CarePlanRequest("sales", "public_days")).actions
+    assert action.reason == "dependent tables rest on its partitions: 1 hidden ones"
+    assert bob.get_care_plan(CarePlanRequest("sales")).tables == []
+    with pytest.raises(NotFoundError):
+        bob.get_care_plan(CarePlanRequest("sales", "public_salaries"))
+    (action,) = (one for one in root.get_care_plan(CarePlanRequest("sales")).actions if one.kind == "retention")
+    assert action.reason == "dependent tables rest on its partitions: sales.private_sums"
 
 
 def test_creating_needs_the_engines_right_on_the_database(application: Application) -> None:

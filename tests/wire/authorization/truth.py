@@ -78,7 +78,7 @@ TRUTH: Final[dict[str, str]] = {
         get_check_constraints get_all_table_constraints
         get_valid_write_ids get_max_allocated_table_write_id get_latest_committed_compaction_info
         get_indexes get_index_names get_index_by_name
-        lock get_dependencies wait_for_partition""",
+        lock get_dependencies wait_for_partition get_care_plan""",
     "sees the database": "get_database get_database_req get_table_objects_by_name_req get_function",
     "SELECT": """find_columns_with_stats get_table_column_statistics get_partition_column_statistics
         get_table_statistics_req

@@ -173,6 +173,16 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
         """
         pass
 
+    def get_care_plan(self, request):
+        """
+        Returns what table care would do with tables by their policies.
+
+        Parameters:
+         - request
+
+        """
+        pass
+
 
 class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
     def __init__(self, iprot, oprot=None):
@@ -770,6 +780,44 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
             raise result.o2
         raise TApplicationException(TApplicationException.MISSING_RESULT, "wait_for_partition failed: unknown result")
 
+    def get_care_plan(self, request):
+        """
+        Returns what table care would do with tables by their policies.
+
+        Parameters:
+         - request
+
+        """
+        self.send_get_care_plan(request)
+        return self.recv_get_care_plan()
+
+    def send_get_care_plan(self, request):
+        self._oprot.writeMessageBegin('get_care_plan', TMessageType.CALL, self._seqid)
+        args = get_care_plan_args()
+        args.request = request
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_get_care_plan(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = get_care_plan_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "get_care_plan failed: unknown result")
+
 
 class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Iface, TProcessor):
     def __init__(self, handler):
@@ -789,6 +837,7 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
         self._processMap["set_dependency"] = Processor.process_set_dependency
         self._processMap["get_dependencies"] = Processor.process_get_dependencies
         self._processMap["wait_for_partition"] = Processor.process_wait_for_partition
+        self._processMap["get_care_plan"] = Processor.process_get_care_plan
         self._on_message_begin = None
 
     def on_message_begin(self, func):
@@ -1281,6 +1330,35 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("wait_for_partition", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_get_care_plan(self, seqid, iprot, oprot):
+        args = get_care_plan_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = get_care_plan_result()
+        try:
+            result.success = self._handler.get_care_plan(args.request)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("get_care_plan", msg_type, seqid)
         result.write(oprot)
         oprot.writeMessageEnd()
         oprot.trans.flush()
@@ -2061,6 +2139,55 @@ class wait_for_partition_result(TBase):
 all_structs.append(wait_for_partition_result)
 wait_for_partition_result.thrift_spec = (
     (0, TType.BOOL, 'success', None, None, ),  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+)
+
+
+class get_care_plan_args(TBase):
+    """
+    Attributes:
+     - request
+
+    """
+
+    __slots__ = (
+        'request',
+    )
+
+
+    def __init__(self, request=None,):
+        self.request = request
+all_structs.append(get_care_plan_args)
+get_care_plan_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'request', [CarePlanRequest, None], None, ),  # 1
+)
+
+
+class get_care_plan_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+     - o2
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+        'o2',
+    )
+
+
+    def __init__(self, success=None, o1=None, o2=None,):
+        self.success = success
+        self.o1 = o1
+        self.o2 = o2
+all_structs.append(get_care_plan_result)
+get_care_plan_result.thrift_spec = (
+    (0, TType.STRUCT, 'success', [CarePlan, None], None, ),  # 0
     (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
     (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
 )

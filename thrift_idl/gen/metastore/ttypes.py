@@ -1192,6 +1192,159 @@ class WaitRequest(TBase):
         self.timeoutMillis = timeoutMillis
 
 
+class CarePlanRequest(TBase):
+    """
+    Requests the plan of a catalog, a database or a table.
+
+    Attributes:
+     - dbName
+     - tableName
+     - catName
+     - limit
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'catName',
+        'limit',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, catName=None, limit=500,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.catName = catName
+        self.limit = limit
+
+
+class CareAction(TBase):
+    """
+    What would be done with a table. Bytes and files are those that the action concerns.
+
+    Attributes:
+     - catName
+     - dbName
+     - tableName
+     - kind
+     - mode
+     - partitions
+     - files
+     - bytes
+     - filesAfter
+     - bytesAfter
+     - rewrittenBytes
+     - gain
+     - reason
+
+    """
+
+    __slots__ = (
+        'catName',
+        'dbName',
+        'tableName',
+        'kind',
+        'mode',
+        'partitions',
+        'files',
+        'bytes',
+        'filesAfter',
+        'bytesAfter',
+        'rewrittenBytes',
+        'gain',
+        'reason',
+    )
+
+
+    def __init__(self, catName=None, dbName=None, tableName=None, kind=None, mode=None, partitions=None, files=None, bytes=None, filesAfter=None, bytesAfter=None, rewrittenBytes=None, gain=None, reason=None,):
+        self.catName = catName
+        self.dbName = dbName
+        self.tableName = tableName
+        self.kind = kind
+        self.mode = mode
+        self.partitions = partitions
+        self.files = files
+        self.bytes = bytes
+        self.filesAfter = filesAfter
+        self.bytesAfter = bytesAfter
+        self.rewrittenBytes = rewrittenBytes
+        self.gain = gain
+        self.reason = reason
+
+
+class CareTable(TBase):
+    """
+    A table of the plan. Unset figures are unknown.
+
+    Attributes:
+     - catName
+     - dbName
+     - tableName
+     - partitions
+     - rows
+     - bytes
+     - files
+     - smallFiles
+     - growth
+     - measuredAt
+     - notes
+
+    """
+
+    __slots__ = (
+        'catName',
+        'dbName',
+        'tableName',
+        'partitions',
+        'rows',
+        'bytes',
+        'files',
+        'smallFiles',
+        'growth',
+        'measuredAt',
+        'notes',
+    )
+
+
+    def __init__(self, catName=None, dbName=None, tableName=None, partitions=None, rows=None, bytes=None, files=None, smallFiles=None, growth=None, measuredAt=None, notes=None,):
+        self.catName = catName
+        self.dbName = dbName
+        self.tableName = tableName
+        self.partitions = partitions
+        self.rows = rows
+        self.bytes = bytes
+        self.files = files
+        self.smallFiles = smallFiles
+        self.growth = growth
+        self.measuredAt = measuredAt
+        self.notes = notes
+
+
+class CarePlan(TBase):
+    """
+    Actions in the order of their gain, for each byte rewritten.
+
+    Attributes:
+     - actions
+     - tables
+     - leftOff
+
+    """
+
+    __slots__ = (
+        'actions',
+        'tables',
+        'leftOff',
+    )
+
+
+    def __init__(self, actions=None, tables=None, leftOff=None,):
+        self.actions = actions
+        self.tables = tables
+        self.leftOff = leftOff
+
+
 class ConflictException(TFrozenExceptionBase):
     """
     Another client changed a table or partition that this writer has read. Nothing was published.
@@ -1547,6 +1700,53 @@ WaitRequest.thrift_spec = (
     (4, TType.STRING, 'catName', 'UTF8', None, ),  # 4
     (5, TType.BOOL, 'dependencies', None, False, ),  # 5
     (6, TType.I32, 'timeoutMillis', None, 10000, ),  # 6
+)
+all_structs.append(CarePlanRequest)
+CarePlanRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'catName', 'UTF8', None, ),  # 3
+    (4, TType.I32, 'limit', None, 500, ),  # 4
+)
+all_structs.append(CareAction)
+CareAction.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'catName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'dbName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'tableName', 'UTF8', None, ),  # 3
+    (4, TType.STRING, 'kind', 'UTF8', None, ),  # 4
+    (5, TType.STRING, 'mode', 'UTF8', None, ),  # 5
+    (6, TType.I64, 'partitions', None, None, ),  # 6
+    (7, TType.I64, 'files', None, None, ),  # 7
+    (8, TType.I64, 'bytes', None, None, ),  # 8
+    (9, TType.I64, 'filesAfter', None, None, ),  # 9
+    (10, TType.I64, 'bytesAfter', None, None, ),  # 10
+    (11, TType.I64, 'rewrittenBytes', None, None, ),  # 11
+    (12, TType.DOUBLE, 'gain', None, None, ),  # 12
+    (13, TType.STRING, 'reason', 'UTF8', None, ),  # 13
+)
+all_structs.append(CareTable)
+CareTable.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'catName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'dbName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'tableName', 'UTF8', None, ),  # 3
+    (4, TType.I64, 'partitions', None, None, ),  # 4
+    (5, TType.I64, 'rows', None, None, ),  # 5
+    (6, TType.I64, 'bytes', None, None, ),  # 6
+    (7, TType.I64, 'files', None, None, ),  # 7
+    (8, TType.I64, 'smallFiles', None, None, ),  # 8
+    (9, TType.I64, 'growth', None, None, ),  # 9
+    (10, TType.I64, 'measuredAt', None, None, ),  # 10
+    (11, TType.LIST, 'notes', (TType.STRING, 'UTF8', False), None, ),  # 11
+)
+all_structs.append(CarePlan)
+CarePlan.thrift_spec = (
+    None,  # 0
+    (1, TType.LIST, 'actions', (TType.STRUCT, [CareAction, None], False), None, ),  # 1
+    (2, TType.LIST, 'tables', (TType.STRUCT, [CareTable, None], False), None, ),  # 2
+    (3, TType.I64, 'leftOff', None, None, ),  # 3
 )
 all_structs.append(ConflictException)
 ConflictException.thrift_spec = (

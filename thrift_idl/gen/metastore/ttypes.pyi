@@ -519,6 +519,69 @@ class WaitRequest:
     def validate(self) -> None: ...
     def __init__(self, dbName: str | None = ..., tableName: str | None = ..., values: list[str] | Encoded[list[str]] | None = ..., catName: str | None = ..., dependencies: bool | None = ..., timeoutMillis: int | None = ...) -> None: ...
 
+class CarePlanRequest:
+    dbName: Field[str]
+    tableName: Field[str]
+    catName: Field[str]
+    limit: Field[int]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, dbName: str | None = ..., tableName: str | None = ..., catName: str | None = ..., limit: int | None = ...) -> None: ...
+
+class CareAction:
+    catName: Field[str]
+    dbName: Field[str]
+    tableName: Field[str]
+    kind: Field[str]
+    mode: Field[str]
+    partitions: Field[int]
+    files: Field[int]
+    bytes: Field[int]
+    filesAfter: Field[int]
+    bytesAfter: Field[int]
+    rewrittenBytes: Field[int]
+    gain: Field[float]
+    reason: Field[str]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, catName: str | None = ..., dbName: str | None = ..., tableName: str | None = ..., kind: str | None = ..., mode: str | None = ..., partitions: int | None = ..., files: int | None = ..., bytes: int | None = ..., filesAfter: int | None = ..., bytesAfter: int | None = ..., rewrittenBytes: int | None = ..., gain: float | None = ..., reason: str | None = ...) -> None: ...
+
+class CareTable:
+    catName: Field[str]
+    dbName: Field[str]
+    tableName: Field[str]
+    partitions: Field[int]
+    rows: Field[int]
+    bytes: Field[int]
+    files: Field[int]
+    smallFiles: Field[int]
+    growth: Field[int]
+    measuredAt: Field[int]
+    notes: Field[list[str]]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, catName: str | None = ..., dbName: str | None = ..., tableName: str | None = ..., partitions: int | None = ..., rows: int | None = ..., bytes: int | None = ..., files: int | None = ..., smallFiles: int | None = ..., growth: int | None = ..., measuredAt: int | None = ..., notes: list[str] | Encoded[list[str]] | None = ...) -> None: ...
+
+class CarePlan:
+    actions: Field[list[CareAction]]
+    tables: Field[list[CareTable]]
+    leftOff: Field[int]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, actions: list[CareAction] | Encoded[list[CareAction]] | None = ..., tables: list[CareTable] | Encoded[list[CareTable]] | None = ..., leftOff: int | None = ...) -> None: ...
+
 class ConflictException(Exception):
     message: Field[str]
     __slots__: ClassVar[tuple[str, ...]]

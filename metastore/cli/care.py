@@ -1,0 +1,64 @@
+"""`metastore care plan`: what table care would do."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from metastore.cli.client import connected
+from metastore.cli.names import split_object
+from metastore.cli.printing import Cell, is_json, is_terminal, print_table
+from thrift_idl.gen.metastore.ttypes import CareAction, CarePlan, CarePlanRequest, CareTable
+
+_ACTIONS = ("table", "action", "mode", "partitions", "files", "bytes", "files after", "bytes after", "rewritten bytes")
+_TABLES = ("table", "partitions", "rows", "bytes", "files", "small files", "growth a day", "measured", "notes")
+
+
+def show_plan(uri: str, name: str, limit: int) -> None:
+    """Prints the plan of the catalog, of a database or of a table. `limit`: number of tables."""
+    database, table = split_object(name) if name else ("", "")
+    with connected(uri) as client:
+        plan: CarePlan = client.get_care_plan(CarePlanRequest(database, table, limit=limit))
+    rows = [(*_action(action), action.reason) for action in plan.actions]
+    if is_json():
+        rows = [(*row[:-1], action.gain, row[-1]) for row, action in zip(rows, plan.actions, strict=True)]
+    header = (*_ACTIONS, *(["gain"] if is_json() else []), "reason")
+    print_table("Actions, those that gain most for each byte rewritten first", header, rows, name="actions")
+    print_table("Tables", _TABLES, [_table(one) for one in plan.tables], name="tables")
+    if plan.leftOff:
+        click.echo(
+            f"{plan.leftOff:,} tables with less to do were not considered. Name a database or a table.", err=True
+        )
+    if is_terminal() and not plan.actions:
+        click.echo("Nothing to do.", err=True)
+
+
+def _action(action: CareAction) -> tuple[Cell, ...]:
+    return (
+        f"{action.dbName}.{action.tableName}",
+        action.kind,
+        action.mode,
+        action.partitions or None,
+        action.files,
+        action.bytes,
+        action.filesAfter,
+        action.bytesAfter,
+        action.rewrittenBytes,
+    )
+
+
+def _table(table: CareTable) -> tuple[Any, ...]:
+    at = table.measuredAt
+    return (
+        f"{table.dbName}.{table.tableName}",
+        table.partitions,
+        table.rows,
+        table.bytes,
+        table.files,
+        table.smallFiles,
+        table.growth,
+        None if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "; ".join(table.notes),
+    )

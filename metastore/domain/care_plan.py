@@ -1,0 +1,183 @@
+"""The plan of table care: what would be done with each table, and why, in the order of its gain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from metastore.domain.care import ON, REPORT, Policies
+
+RETENTION, COMPACTION, EMPTY, LAYOUT, STATISTICS = "retention", "compaction", "empty", "layout", "statistics"
+BLOCKED: Final = "blocked"
+_ORDER: Final = (RETENTION, COMPACTION, EMPTY, LAYOUT, STATISTICS)
+_MANY: Final = 1000
+"""Partitions from which a table may have too many."""
+_SMALL_PARTITION: Final = 8
+"""A table has too many partitions if the average one is smaller than the target size by this factor."""
+
+
+class Figures(NamedTuple):
+    """Sums over the partitions of a table (`queries.care_figures`). A table without partitions counts as one."""
+
+    partitions: int
+    bytes: int | None
+    empty: int
+    uncounted: int
+    unanalyzed: int
+    compact_partitions: int
+    compact_files: int
+    compact_files_after: int
+    compact_bytes: int
+    expired_partitions: int
+    expired_files: int
+    expired_bytes: int
+
+
+class CareTable(NamedTuple):
+    """A table, its policies, and what they mean. `figures`: None if they are not measured yet; `dependents`: names of
+    dependent tables, None for hidden ones; `unmanaged`: why its files are not compacted.
+    """
+
+    catalog: str
+    database: str
+    name: str
+    is_partitioned: bool
+    policies: Policies
+    figures: Figures | None
+    problems: Sequence[str] = ()
+    dependents: Sequence[str | None] = ()
+    is_protected: bool = False
+    unmanaged: str | None = None
+
+
+class Action(NamedTuple):
+    """What would be done with a table.
+
+    Attributes:
+        table: the table.
+        kind: RETENTION, COMPACTION, EMPTY, LAYOUT or STATISTICS.
+        mode: ON, REPORT (nothing is changed), or BLOCKED (`reason` says by what).
+        partitions, files, bytes: what the action concerns; for a table without partitions, `partitions` is 0.
+        files_after, bytes_after: what remains of these.
+        rewritten: bytes to write.
+        gain: removed files for each byte rewritten; None if nothing is rewritten.
+        reason: why, in one line.
+    """
+
+    table: CareTable
+    kind: str
+    mode: str
+    partitions: int
+    files: int
+    bytes: int
+    files_after: int
+    bytes_after: int
+    rewritten: int
+    reason: str
+
+    @property
+    def gain(self) -> float | None:
+        return (self.files - self.files_after) / self.rewritten if self.rewritten else None
+
+
+def plan(tables: Iterable[CareTable]) -> list[Action]:
+    """Returns the actions of tables. First those that rewrite nothing and free the most; then compactions, by removed
+    files for each byte rewritten; then reports about partitions and statistics.
+    """
+    actions = [action for table in tables if table.figures is not None for action in _actions(table, table.figures)]
+    return sorted(actions, key=_rank)
+
+
+def _rank(action: Action) -> tuple[float, ...]:
+    first = float(_ORDER.index(action.kind))
+    if action.kind == COMPACTION:
+        return (first, -(action.gain or 0.0), -action.files)
+    return (first, -float(action.bytes), -float(action.partitions))
+
+
+def _actions(table: CareTable, figures: Figures) -> Iterable[Action]:
+    """Yields the actions of a table."""
+    if figures.expired_partitions:
+        yield _retention(table, figures)
+    if figures.compact_partitions:
+        yield _compaction(table, figures)
+    if not table.is_partitioned:
+        yield from _statistics(table, figures)
+        return
+    if figures.empty:
+        reason = "partitions without data: drop them, or load them again"
+        yield Action(table, EMPTY, REPORT, figures.empty, 0, 0, 0, 0, 0, reason)
+    size = figures.bytes or 0
+    average = size // max(1, figures.partitions)
+    is_fine = average >= table.policies.target_size // _SMALL_PARTITION
+    if table.policies.layout == REPORT and figures.partitions >= _MANY and figures.bytes is not None and not is_fine:
+        reason = f"partitions have {_mib(average)} on average: a coarser partition column, or buckets, make fewer"
+        yield Action(table, LAYOUT, REPORT, figures.partitions, 0, size, 0, size, 0, reason)
+    yield from _statistics(table, figures)
+
+
+def _retention(table: CareTable, figures: Figures) -> Action:
+    name = f"{table.database}.{table.name}"
+    rules = []
+    if table.policies.created_period:
+        rules.append(f"created more than {_period(table.policies.created_period)} ago")
+    if table.policies.dates and table.policies.key_period:
+        rules.append(f"whose {table.policies.dates.unit} ended more than {_period(table.policies.key_period)} ago")
+    mode, reason = ON, f"partitions {' or '.join(rules)}"
+    if table.is_protected:
+        mode, reason = BLOCKED, f"the table is protected: run  metastore unprotect {name}"
+    elif table.dependents:
+        known = sorted(one for one in table.dependents if one)
+        others = len(table.dependents) - len(known)
+        names = ", ".join([*known, *([f"{others} hidden ones"] if others else [])])
+        mode, reason = BLOCKED, f"dependent tables rest on its partitions: {names}"
+    return Action(
+        table,
+        RETENTION,
+        mode,
+        figures.expired_partitions,
+        figures.expired_files,
+        figures.expired_bytes,
+        0,
+        0,
+        0,
+        reason,
+    )
+
+
+def _compaction(table: CareTable, figures: Figures) -> Action:
+    average = figures.compact_bytes // max(1, figures.compact_files)
+    reason = f"{figures.compact_files:,} files of {_mib(average)} on average"
+    return Action(
+        table,
+        COMPACTION,
+        ON if table.policies.compaction == ON else REPORT,
+        figures.compact_partitions if table.is_partitioned else 0,
+        figures.compact_files,
+        figures.compact_bytes,
+        figures.compact_files_after,
+        figures.compact_bytes,
+        figures.compact_bytes,
+        reason,
+    )
+
+
+def _statistics(table: CareTable, figures: Figures) -> Iterable[Action]:
+    if table.policies.statistics != REPORT or not (figures.unanalyzed or figures.uncounted):
+        return
+    number = max(figures.unanalyzed, figures.uncounted) if table.is_partitioned else 0
+    reasons = ["no accurate statistics: run  ANALYZE TABLE"] if figures.unanalyzed else []
+    if figures.uncounted:
+        reasons.append(f"{figures.uncounted if table.is_partitioned else 'it'} without number and size of files")
+    yield Action(table, STATISTICS, REPORT, number, 0, 0, 0, 0, 0, "; ".join(reasons))
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:.1f} MiB" if size >= 2**20 else f"{size / 2**10:.1f} KiB"
+
+
+def _period(seconds: int) -> str:
+    for unit, name in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds % unit == 0:
+            return f"{seconds // unit} {name}"
+    return f"{seconds} seconds"

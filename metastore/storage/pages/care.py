@@ -1,0 +1,121 @@
+"""Tables with their policies of table care, and what these mean for their partitions. Each method is one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import TextClause, text
+
+from metastore.domain.care import CREATED_PERIOD, DISCOVER, PREFIX
+from metastore.domain.care_rules import KINDS, Rule
+from metastore.domain.names import TableName
+from metastore.storage.queries.care_figures import RULE_COLUMNS, RULES, care_sums, judged, rules_text
+from metastore.storage.queries.parameter_figures import sums
+from metastore.storage.queries.repository import Repository
+from metastore.storage.queries.visibility import Scope
+
+_DEPENDENTS: Final = 20  # names
+_VIEWS: Final = "t.type NOT IN ('VIRTUAL_VIEW', 'MATERIALIZED_VIEW', 'INDEX_TABLE')"
+
+
+def _policies(alias: str, extra: Sequence[str] = ()) -> str:
+    named = ", ".join(f"'{name}'" for name in (DISCOVER, CREATED_PERIOD, *extra))
+    return (
+        "(SELECT coalesce(jsonb_object_agg(key, value), jsonb_build_object()) "  # noqa: S608 - constants
+        f"FROM jsonb_each_text({alias}.parameters) WHERE starts_with(key, '{PREFIX}') OR key IN ({named}))"
+    )
+
+
+_COLUMNS: Final = f"""
+    t.id, t.partition_keys <> '[]' AS partitioned,
+    (SELECT coalesce(jsonb_agg(k ->> 'name' ORDER BY n), '[]')
+     FROM jsonb_array_elements(t.partition_keys) WITH ORDINALITY AS e(k, n)) AS keys,
+    {_policies("t", KINDS)} AS own, {_policies("d")} AS of_database, {_policies("c")} AS of_catalog,
+    greatest(coalesce(f.bucket_count, 0), CASE WHEN f.stored_as_sub_directories
+        THEN (SELECT count(*) FROM skew_values AS v WHERE v.skew_id = sd.skew_id) + 1 ELSE 0 END) AS floor
+"""  # noqa: S608 - constants
+_JOINS: Final = """
+    JOIN databases AS d ON d.id = t.database_id JOIN catalogs AS c ON c.name = d.catalog
+    JOIN storage_descriptors AS sd ON sd.id = t.descriptor_id JOIN storage_formats AS f ON f.id = sd.format_id
+"""
+
+_OF_BATCH: Final = text(f"""
+    SELECT {_COLUMNS} FROM (
+        SELECT * FROM tables WHERE id > :after AND database_id IS NOT NULL ORDER BY id LIMIT :limit
+    ) AS t {_JOINS} WHERE {_VIEWS}
+""")  # noqa: S608 - constants
+
+# The tables with the most files to remove come first. Only their policies and dependents are read.
+_TABLES: Final = f"""
+    WITH found AS MATERIALIZED (
+        SELECT t.id, t.database_id, count(*) OVER () AS total,
+               coalesce(m.compact_files - m.compact_files_after + m.expired_files + m.empty + m.unanalyzed,
+                        s.small_files, 1) AS weight
+        FROM tables AS t JOIN databases AS d ON d.id = t.database_id
+        LEFT JOIN table_sizes AS s ON s.table_id = t.id LEFT JOIN care_figures AS m ON m.table_id = t.id
+        WHERE {_VIEWS} AND d.catalog = :catalog {{named}} AND {{seen}}
+        ORDER BY weight DESC, t.id LIMIT :limit
+    )
+    SELECT {_COLUMNS}, found.total, d.catalog, d.name AS database, t.name AS "table", t.version,
+           s.partitions AS measured_partitions, s.rows, s.bytes, s.files, s.small_files, s.growth,
+           to_jsonb(m) || jsonb_build_object('at', extract(epoch FROM m.measured_at)::bigint) AS measured,
+           (SELECT jsonb_agg(b.name) FROM (
+               SELECT CASE WHEN {{named_to_caller}} THEN d.name || '.' || t.name END AS name
+               FROM table_dependencies AS x JOIN tables AS t ON t.id = x.dependent_id
+               JOIN databases AS d ON d.id = t.database_id
+               WHERE x.base_id = found.id ORDER BY 1 LIMIT {_DEPENDENTS}) AS b) AS dependents
+    FROM found JOIN tables AS t ON t.id = found.id {_JOINS}
+    LEFT JOIN table_sizes AS s ON s.table_id = t.id LEFT JOIN care_figures AS m ON m.table_id = t.id
+    ORDER BY found.weight DESC, found.id
+"""  # noqa: S608 - constants
+
+# The order makes PostgreSQL use the index. If one table has most partitions, it would read them all for each table.
+_PARTITIONS: Final = f"""
+    SELECT p.table_id, p.values, p.create_time, p.parameters, {RULE_COLUMNS}
+    FROM rules AS r CROSS JOIN LATERAL (
+        SELECT table_id, values, create_time, parameters FROM partitions WHERE table_id = r.table_id
+        ORDER BY name LIMIT :most
+    ) AS p
+    UNION ALL
+    SELECT t.id, NULL::text[], t.create_time, t.parameters, {RULE_COLUMNS}
+    FROM rules AS r JOIN tables AS t ON t.id = r.table_id WHERE t.partition_keys = '[]'
+"""  # noqa: S608 - constants
+_FIGURES: Final = text(f"""
+    WITH rules AS MATERIALIZED ({RULES})
+    SELECT table_id, {sums()}, {care_sums()} FROM {judged(_PARTITIONS)} AS p GROUP BY table_id
+""")  # noqa: S608 - constants
+
+
+class Care(Repository):
+    """Reads policies and what they mean."""
+
+    def of_batch(self, after: int, limit: int) -> list[dict[str, Any]]:
+        """Returns the tables that `Sizes.measure` measures next: `id`, `keys`, `own`, `of_database` and `of_catalog`
+        (parameters that are policies), and `floor`, the number of files that a partition has at least.
+        """
+        return self._dicts(_OF_BATCH, {"after": after, "limit": limit})
+
+    def tables(self, target: TableName, limit: int, scope: Scope, dependents: Scope) -> list[dict[str, Any]]:
+        """Returns the tables of a target in a scope, those with the most to do first, like `of_batch`.
+
+        `target`: a table, without its name a database, and without both the catalog.
+
+        Also returns their names, sizes, last measurement (`measured`, None if there is none), and `dependents`, the
+        names of dependent tables (None for one outside the scope `dependents`). `total`: number of tables found.
+        """
+        names = {"catalog": target.catalog, "database": target.database, "table": target.name}
+        return self._dicts(_tables(target, scope, dependents), {**names, "limit": limit, **scope.parameters})
+
+    def figures(self, rules: Iterable[tuple[Rule, Mapping[str, Any]]], most: int) -> dict[int, dict[str, Any]]:
+        """Returns sums and figures of tables by their ids, from at most `most` partitions of each.
+
+        A partitioned table that has no partitions has no entry.
+        """
+        rows = self._dicts(_FIGURES, {"rules": rules_text(rules), "most": most})
+        return {row["table_id"]: row for row in rows}
+
+
+def _tables(target: TableName, scope: Scope, dependents: Scope) -> TextClause:
+    named = (" AND d.name = :database" if target.database else "") + (" AND t.name = :table" if target.name else "")
+    return text(_TABLES.format(named=named, seen=scope.tables, named_to_caller=dependents.tables))
