@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -63,17 +63,32 @@ def show_verified(
                 click.echo(
                     printable(_DECIDED_ANEW.format(reason=unready or "it has no import of this source")), err=True
                 )
-        outcome = Verifier(source, ours, Rewriting(rewrites), advance).run(Selection(wanted))
-        if lasting and outcome.differences:
-            time.sleep(_LAG)
-            before = outcome.differences
-            outcome = Verifier(source, ours, Rewriting(rewrites), advance).run(Selection(wanted))
-            outcome.differences = [one for one in outcome.differences if one in before]
+
+        def compare() -> Outcome:
+            return Verifier(source, ours, Rewriting(rewrites), advance).run(Selection(wanted))
+
+        outcome = _lasting(compare) if lasting else compare()
         report.counts = _by_plural(outcome.compared)
         report.digests = _by_plural(outcome.digests.texts())
         report.differences = as_dicts(outcome.differences)
         report.findings = as_dicts(outcome.broken)
         report.details = {"digest": outcome.digests.whole(), "not_compared": dict(outcome.hidden)}
+    _print_outcome(outcome, most, report.seconds)
+    return 1 if outcome.differences else 0
+
+
+def _lasting(compare: Callable[[], Outcome]) -> Outcome:
+    """Compares, and once more if something differs. Returns the differences of both comparisons."""
+    outcome = compare()
+    if outcome.differences:
+        time.sleep(_LAG)
+        before = outcome.differences
+        outcome = compare()
+        outcome.differences = [one for one in outcome.differences if one in before]
+    return outcome
+
+
+def _print_outcome(outcome: Outcome, most: int, seconds: float) -> None:
     by_kind = Counter(difference.kind for difference in outcome.differences)
     rows = [[kind, str(number), str(by_kind[kind])] for kind, number in outcome.compared.items()]
     print_table("Compared", ["kind", "objects", "differences"], rows)
@@ -85,11 +100,10 @@ def show_verified(
     _print_hints(outcome)
     total = sum(outcome.compared.values())
     click.echo(
-        f"{total} objects compared in {report.seconds:.1f} s, {len(outcome.differences)} differences. Digest of the "
+        f"{total} objects compared in {seconds:.1f} s, {len(outcome.differences)} differences. Digest of the "
         f"source: {outcome.digests.whole()}",
         err=True,
     )
-    return 1 if outcome.differences else 0
 
 
 def _print_hints(outcome: Outcome) -> None:

@@ -34,7 +34,7 @@ class PartitionRules:
         self.table = table
         self.keys = [key.name for key in table.partitionKeys]
         self._of_view = is_view(table)
-        # Most partitions of a request have the same shape, and share the list of columns (`protocol.reading`). Each
+        # Most partitions of a request have the same shape, and share the list of columns (`protocol.messages`). Each
         # shape is completed, checked and digested once.
         self._shapes: dict[Hashable, tuple[StorageDescriptor, Descriptor]] = {}
         self._last: tuple[list[FieldSchema] | None, bytes, tuple[StorageDescriptor, Descriptor]] | None = None
