@@ -5,6 +5,7 @@ A column that a file lacks has its default, else NULL. A type that has changed s
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metastore.client.errors import UnreadableTableError
+from metastore.client.reading.lines import LINE, LineSplitter
 from metastore.client.reading.schema import Column
 from metastore.client.reading.values import scalar
 from metastore.domain.names import fold_column
@@ -29,19 +31,19 @@ class FileMapping:
         wanted: the wanted columns.
         physical: the schema of the files.
         names: the name of each wanted column in the files, by its key. A column that they lack is missing.
-        is_text: all columns of the files are texts.
+        lines: how lines of the files become columns, which are texts. None: the files have columns.
     """
 
     table: str
     wanted: tuple[Column, ...]
     physical: pa.Schema
     names: Mapping[str, str]
-    is_text: bool
+    lines: LineSplitter | None
 
     @cached_property
     def is_identity(self) -> bool:
         """True if Arrow reads the files by the table's schema without help."""
-        return not self.is_text and not self.clashes and all(map(self.is_unchanged, self.wanted))
+        return not self.lines and not self.clashes and all(map(self.is_unchanged, self.wanted))
 
     @cached_property
     def clashes(self) -> bool:
@@ -63,13 +65,15 @@ class FileMapping:
         if column.is_key:
             return None if self.clashes else pc.field(column.name)
         name = self.names.get(column.key)
-        if name is None or column.width or self.physical.field(name).type != column.arrow:
+        if name is None or self.lines or column.width or self.physical.field(name).type != column.arrow:
             return None
         return pc.field(name)
 
     def schema(self) -> pa.Schema:
         """Returns the schema with which Arrow reads the files: their wanted columns, and the partition columns."""
         fields = [self.physical.field(name) for name in dict.fromkeys(self.names.values())]
+        if self.lines:
+            fields = [pa.field(LINE, pa.string())]
         keys = [pa.field(each.name, each.arrow) for each in self.wanted if each.is_key and not self.clashes]
         return pa.schema([*fields, *keys])
 
@@ -79,6 +83,8 @@ class FileMapping:
         `values`: of the partition columns by key, if these are not in the rows. Raises UnreadableTableError for a value
         that the table's type does not have.
         """
+        if self.lines:
+            batch = self.lines.batch(batch)
         arrays = [self._array(batch, column, values) for column in self.wanted]
         schema = pa.schema([pa.field(column.name, column.arrow) for column in self.wanted])
         if not arrays:
@@ -91,10 +97,12 @@ class FileMapping:
         name = column.name if column.is_key else self.names.get(column.key)
         if name is None:
             return pa.repeat(column.missing_value(), batch.num_rows)
+        if self.lines and column.arrow == pa.binary() and not column.is_key:
+            return pa.array([_decoded(text) for text in batch.column(name).to_pylist()], pa.binary())
         try:
             converted = converted_array(batch.column(name), column.arrow)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            if not self.is_text:
+            if not self.lines:
                 found, reason = batch.column(name).type, str(error).splitlines()[0]
                 raise UnreadableTableError(
                     f"{self.table}: column {column.name} is {column.type}, and {found} in a file: {reason}"
@@ -106,7 +114,7 @@ class FileMapping:
 
 
 def mapping_of(
-    table: str, wanted: Sequence[Column], stored: Sequence[str], physical: pa.Schema, *, is_text: bool
+    table: str, wanted: Sequence[Column], stored: Sequence[str], physical: pa.Schema, lines: LineSplitter | None = None
 ) -> FileMapping:
     """Returns how files with a schema give the wanted columns of a table.
 
@@ -128,7 +136,7 @@ def mapping_of(
                 f"{table}: a file has the columns {' and '.join(among)}, which Hive does not distinguish"
             )
         found[column.key] = column.name if column.name in among else among[0]
-    return FileMapping(table, tuple(wanted), physical, found, is_text)
+    return FileMapping(table, tuple(wanted), physical, found, lines)
 
 
 def converted_array(array: pa.Array, wanted: pa.DataType) -> pa.Array:
@@ -144,6 +152,16 @@ def converted_array(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         array = array.view(_renamed(array.type, wanted))
     # Digits of timestamps after the sixth are dropped, as in Spark.
     return pc.cast(array, wanted, safe=not pa.types.is_timestamp(wanted))
+
+
+def _decoded(text: str | None) -> bytes | None:
+    """Returns the bytes of a text in a text file. Hive writes base64, and takes other texts as they are."""
+    if text is None:
+        return None
+    try:
+        return b64decode(text, validate=True)
+    except ValueError:
+        return text.encode()
 
 
 def _renamed(found: pa.DataType, wanted: pa.DataType) -> pa.DataType:

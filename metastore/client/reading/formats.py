@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.dataset as ds
 
 from metastore.client.errors import UnreadableTableError
+from metastore.client.reading.lines import LINE, LineSplitter
 from metastore.client.reading.schema import PROVIDER
 from metastore.client.structs import ScanStorage, Table
 
@@ -22,16 +23,17 @@ _TABLE_FORMATS: Final = {
 _VIEWS: Final = ("VIRTUAL_VIEW", "MATERIALIZED_VIEW")
 _TEXT_SERDE: Final = "LazySimpleSerDe"
 _CSV_SERDE: Final = "OpenCSVSerde"
+_NO_DELIMITER: Final = "\x7f"  # hardly in a text; a line with it is an error
 _HIVE_NULL: Final = "\\N"
 _CHARACTER: Final = {"\\t": "\t", "\\001": "\x01"}
 
 
 class Format(NamedTuple):
-    """An Arrow format. `is_text`: all columns of its files are texts, which are converted to the table's types."""
+    """An Arrow format. `lines`: it reads whole lines, which these rules split into columns. All of them are texts."""
 
     arrow: ds.FileFormat
     suffix: str
-    is_text: bool = False
+    lines: LineSplitter | None = None
 
 
 def check_readable(table: Table) -> None:
@@ -75,32 +77,23 @@ def _text(names: Sequence[str], options: Mapping[str, str], parameters: Mapping[
     """Hive's text files (LazySimpleSerDe): no quotes, and \\N for NULL."""
     delimiter = options.get("field.delim") or options.get("serialization.format") or "\x01"
     delimiter = "\x01" if delimiter == "1" else _CHARACTER.get(delimiter, delimiter)
-    escape = options.get("escape.delim")
-    parse = csv.ParseOptions(delimiter=delimiter, quote_char=False, escape_char=escape or False)
-    nulls = [options.get("serialization.null.format") or parameters.get("serialization.null.format") or _HIVE_NULL]
-    return Format(
-        ds.CsvFileFormat(parse, read_options=_read(names, parameters), **_convert(names, nulls)), "txt", is_text=True
-    )
+    null = options.get("serialization.null.format") or parameters.get("serialization.null.format") or _HIVE_NULL
+    escape = options.get("escape.delim", "")[:1]
+    return _lines(LineSplitter(tuple(names), delimiter[:1], null, escape=escape), "txt", parameters)
 
 
 def _csv(names: Sequence[str], options: Mapping[str, str], parameters: Mapping[str, str]) -> Format:
-    parse = csv.ParseOptions(
-        delimiter=options.get("separatorChar", ","),
-        quote_char=options.get("quoteChar", '"'),
-        escape_char=options.get("escapeChar", "\\"),
-        newlines_in_values=False,
+    lines = LineSplitter(
+        tuple(names),
+        options.get("separatorChar", ",")[:1],
+        quote=options.get("quoteChar", '"')[:1],
+        escape=options.get("escapeChar", "\\")[:1],
     )
-    return Format(
-        ds.CsvFileFormat(parse, read_options=_read(names, parameters), **_convert(names, [])), "csv", is_text=True
-    )
+    return _lines(lines, "csv", parameters)
 
 
-def _read(names: Sequence[str], parameters: Mapping[str, str]) -> csv.ReadOptions:
-    return csv.ReadOptions(column_names=list(names), skip_rows=int(parameters.get("skip.header.line.count") or 0))
-
-
-def _convert(names: Sequence[str], nulls: Sequence[str]) -> dict[str, Any]:
-    convert = csv.ConvertOptions(
-        column_types=dict.fromkeys(names, pa.string()), null_values=list(nulls), strings_can_be_null=bool(nulls)
-    )
-    return {"convert_options": convert}
+def _lines(lines: LineSplitter, suffix: str, parameters: Mapping[str, str]) -> Format:
+    parse = csv.ParseOptions(delimiter=_NO_DELIMITER, quote_char=False, ignore_empty_lines=False)
+    read = csv.ReadOptions(column_names=[LINE], skip_rows=int(parameters.get("skip.header.line.count") or 0))
+    convert = csv.ConvertOptions(column_types={LINE: pa.string()}, strings_can_be_null=False)
+    return Format(ds.CsvFileFormat(parse, convert_options=convert, read_options=read), suffix, lines)

@@ -88,12 +88,13 @@ class Scan:
         return pa.schema([pa.field(column.name, column.arrow) for column in self.wanted])
 
     def _mapping(self, each: FileFragment) -> FileMapping:
+        lines = each.format.lines
         if isinstance(each.fragment, ds.ParquetFileFragment):
             each.fragment.ensure_complete_metadata()  # the read that follows needs the whole footer
-        physical = each.fragment.physical_schema.remove_metadata()
+        physical = lines.schema if lines else each.fragment.physical_schema.remove_metadata()
         stored = [column.name for column in each.source.plan.storages[each.file.storage].columns]
         name = self.snapshot.columns.table
-        return mapping_of(name, self.wanted, stored, physical, is_text=each.format.is_text)
+        return mapping_of(name, self.wanted, stored, physical, lines)
 
     def _read(
         self,
@@ -142,7 +143,12 @@ def _grouped(
         form, systems = each.fragment.format, each.fragment.filesystem
         key: tuple[Any, ...] = (form.default_extname, id(systems), mapping.is_identity)
         if not mapping.is_identity:
-            key += (mapping.physical, tuple(mapping.names.items()), each.file.partition if mapping.clashes else None)
+            key += (
+                mapping.physical,
+                mapping.lines,
+                tuple(mapping.names.items()),
+                each.file.partition if mapping.clashes else None,
+            )
         groups.setdefault(key, (mapping, []))[1].append(each)
     yield from groups.values()
 

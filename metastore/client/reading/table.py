@@ -149,7 +149,7 @@ def _table_files(snapshot: Any, systems: FileSystems, *, rows: bool) -> Iterator
             if rows:
                 form = format_of(source.table, source.plan.storages[file.storage])
                 system, path = systems.of(file.location)
-                count = None if form.is_text else form.arrow.make_fragment(path, system).count_rows()
+                count = None if form.lines else form.arrow.make_fragment(path, system).count_rows()
             yield TableFile(engine_path(file.location), file.bytes, values, count)
 
 

@@ -294,6 +294,45 @@ def test_text_files(metastore: MetastoreClient, kind: str) -> None:
     assert rows(dataset(metastore, written.full_name)) == expected
 
 
+@pytest.mark.parametrize(
+    ("kind", "parameters", "text", "expected"),
+    [
+        (
+            "text",
+            {},
+            "1\n2\x01b\x01c\x01d\n\n3\x01\x01",
+            [(1, None, None), (2, "b", "c"), (3, "", ""), (None, None, None)],
+        ),
+        (
+            "csv",
+            {},
+            '1\n2,"b,""\n\n,,"c",d\n',
+            [("", "", "c"), ("", None, None), ("1", None, None), ("2", 'b,"', None)],
+        ),
+        (
+            "text",
+            {"field.delim": ",", "escape.delim": "\\"},
+            "1,a\\,b\\\\\n2,,\\N,4",
+            [(1, "a,b\\", None), (2, "", None)],
+        ),
+        ("text", {"field.delim": "|", "skip": "1"}, "id|x|y\n", []),
+    ],
+    ids=["text", "csv", "escapes", "header"],
+)
+def test_lines_of_other_lengths(
+    metastore: MetastoreClient, kind: str, parameters: dict[str, str], text: str, expected: list[Any]
+) -> None:
+    """As Hive reads them: missing columns are NULL, and additional ones are left out."""
+    serde, _, _ = TEXT_FILES[kind]
+    skip = {"skip.header.line.count": parameters.pop("skip")} if "skip" in parameters else {}
+    columns = {"id": "string" if kind == "csv" else "int", "x": "string", "y": "string"}
+    formats = (*TEXT, serde)
+    written = make_table(metastore, columns, formats=formats, serde_parameters=parameters, parameters=skip)
+    (Path(written.root) / "000000_0").write_text(text)
+    assert rows(dataset(metastore, written.full_name)) == expected
+    assert dataset(metastore, written.full_name, columns=["y"]).count_rows() == len(expected)
+
+
 def test_unknown_columns_are_named(metastore: MetastoreClient, table: Written) -> None:
     for parameters in ({"where": "y = 1"}, {"columns": ["y"]}):
         with pytest.raises(

@@ -1,0 +1,96 @@
+"""Splits the lines of Hive's text files into columns. Arrow reads the lines, since its own parser wants equal ones.
+
+A line may have fewer columns than the table, which are then NULL, or more, which are left out: columns that were added,
+or dropped, after it was written.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+LINE: Final = "\n"  # the name of the only column that Arrow reads, which is no name of a column of Hive
+_LONGEST: Final = 2**31 - 1  # characters of a field; Python's limit is 131,072
+
+
+@dataclass(frozen=True)
+class LineSplitter:
+    """The rules of a serde.
+
+    Attributes:
+        names: the columns of the files, in their order.
+        delimiter: between columns.
+        null: the text of NULL. None: there is none.
+        quote: around columns. Empty: there is none.
+        escape: before a character that is not special. Empty: there is none.
+    """
+
+    names: tuple[str, ...]
+    delimiter: str
+    null: str | None = None
+    quote: str = ""
+    escape: str = ""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns, all of them texts."""
+        return pa.schema([(name, pa.string()) for name in self.names])
+
+    def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Returns rows with the columns of the files instead of the lines. Other columns stay."""
+        others = [name for name in batch.schema.names if name != LINE]
+        columns = self._columns(batch.column(LINE)) if LINE in batch.schema.names else []
+        names = [*self.names[: len(columns)], *others]
+        return pa.RecordBatch.from_arrays([*columns, *(batch.column(name) for name in others)], names)
+
+    def _columns(self, lines: pa.Array) -> list[pa.Array]:
+        if self.quote or self.escape:
+            rows = self._quoted(lines) if self.quote else self._escaped(lines)
+            columns = [pa.array(column, pa.string()) for column in self._transposed(rows)]
+        else:
+            columns = self._plain(lines)
+        if self.null is None:
+            return columns
+        nothing = pa.scalar(None, pa.string())
+        return [pc.if_else(pc.equal(column, self.null), nothing, column) for column in columns]
+
+    def _plain(self, lines: pa.Array) -> list[pa.Array]:
+        count = len(self.names)
+        padded = pc.binary_join_element_wise(lines, self.delimiter * count, "")  # so that each has all columns
+        parts = pc.split_pattern(padded, self.delimiter, max_splits=count)
+        found = pc.count_substring(lines, self.delimiter)
+        nothing = pa.scalar(None, pa.string())
+        return [pc.if_else(pc.less(found, number), nothing, pc.list_element(parts, number)) for number in range(count)]
+
+    def _quoted(self, lines: pa.Array) -> Iterator[list[str]]:
+        csv.field_size_limit(_LONGEST)
+        for line in lines.to_pylist():
+            # A reader for each line: a row never continues on the next one.
+            reader = csv.reader([line], delimiter=self.delimiter, quotechar=self.quote, escapechar=self.escape or None)
+            yield next(reader, [""]) or [""]
+
+    def _escaped(self, lines: pa.Array) -> Iterator[list[str]]:
+        escape, delimiter = re.escape(self.escape), re.escape(self.delimiter)
+        token = re.compile(f"{delimiter}|(?:{escape}.|[^{escape}{delimiter}])+|{escape}", re.DOTALL)
+        escaped = re.compile(f"{escape}(.)", re.DOTALL)
+        for line in lines.to_pylist():
+            parts = [""]
+            for found in token.findall(line):
+                if found == self.delimiter:
+                    parts.append("")
+                else:
+                    parts[-1] += found
+            yield [part if part == self.null else escaped.sub(r"\1", part) for part in parts]
+
+    def _transposed(self, rows: Iterator[Sequence[str]]) -> list[list[str | None]]:
+        columns: list[list[str | None]] = [[] for _ in self.names]
+        for row in rows:
+            for number, column in enumerate(columns):
+                column.append(row[number] if number < len(row) else None)
+        return columns
