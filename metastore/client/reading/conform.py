@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metastore.client.errors import UnreadableTableError
+from metastore.client.reading.json_lines import JsonLines
 from metastore.client.reading.lines import LINE, LineSplitter
 from metastore.client.reading.schema import Column
 from metastore.client.reading.values import scalar
@@ -31,14 +32,14 @@ class FileMapping:
         wanted: the wanted columns.
         physical: the schema of the files.
         names: the name of each wanted column in the files, by its key. A column that they lack is missing.
-        lines: how lines of the files become columns, which are texts. None: the files have columns.
+        lines: how lines of the files become columns. None: the files have columns.
     """
 
     table: str
     wanted: tuple[Column, ...]
     physical: pa.Schema
     names: Mapping[str, str]
-    lines: LineSplitter | None
+    lines: LineSplitter | JsonLines | None
 
     @cached_property
     def is_identity(self) -> bool:
@@ -97,7 +98,7 @@ class FileMapping:
         name = column.name if column.is_key else self.names.get(column.key)
         if name is None:
             return pa.repeat(column.missing_value(), batch.num_rows)
-        if self.lines and column.arrow == pa.binary() and not column.is_key:
+        if isinstance(self.lines, LineSplitter) and column.arrow == pa.binary() and not column.is_key:
             return pa.array([_decoded(text) for text in batch.column(name).to_pylist()], pa.binary())
         try:
             converted = converted_array(batch.column(name), column.arrow)
@@ -114,7 +115,11 @@ class FileMapping:
 
 
 def mapping_of(
-    table: str, wanted: Sequence[Column], stored: Sequence[str], physical: pa.Schema, lines: LineSplitter | None = None
+    table: str,
+    wanted: Sequence[Column],
+    stored: Sequence[str],
+    physical: pa.Schema,
+    lines: LineSplitter | JsonLines | None = None,
 ) -> FileMapping:
     """Returns how files with a schema give the wanted columns of a table.
 

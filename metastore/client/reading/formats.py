@@ -10,6 +10,7 @@ import pyarrow.csv as csv
 import pyarrow.dataset as ds
 
 from metastore.client.errors import UnreadableTableError
+from metastore.client.reading.json_lines import JsonLines
 from metastore.client.reading.lines import LINE, LineSplitter
 from metastore.client.reading.schema import PROVIDER
 from metastore.client.structs import ScanStorage, Table
@@ -29,11 +30,11 @@ _CHARACTER: Final = {"\\t": "\t", "\\001": "\x01"}
 
 
 class Format(NamedTuple):
-    """An Arrow format. `lines`: it reads whole lines, which these rules split into columns. All of them are texts."""
+    """An Arrow format. `lines`: it reads whole lines, which these rules split into columns."""
 
     arrow: ds.FileFormat
     suffix: str
-    lines: LineSplitter | None = None
+    lines: LineSplitter | JsonLines | None = None
 
 
 def check_readable(table: Table) -> None:
@@ -61,7 +62,7 @@ def format_of(table: Table, storage: ScanStorage) -> Format:
     if "orc" in read_by:
         return Format(ds.OrcFileFormat(), "orc")
     if "json" in read_by:
-        return Format(ds.JsonFileFormat(), "json")
+        return _lines(JsonLines(), "json", {})
     names = [column.name for column in storage.columns]
     if provider == "hive" and _TEXT_SERDE.lower() in read_by:
         return _text(names, options, table.parameters)
@@ -92,8 +93,8 @@ def _csv(names: Sequence[str], options: Mapping[str, str], parameters: Mapping[s
     return _lines(lines, "csv", parameters)
 
 
-def _lines(lines: LineSplitter, suffix: str, parameters: Mapping[str, str]) -> Format:
-    parse = csv.ParseOptions(delimiter=_NO_DELIMITER, quote_char=False, ignore_empty_lines=False)
+def _lines(lines: LineSplitter | JsonLines, suffix: str, parameters: Mapping[str, str]) -> Format:
+    parse = csv.ParseOptions(delimiter=_NO_DELIMITER, quote_char=False, ignore_empty_lines=suffix == "json")
     read = csv.ReadOptions(column_names=[LINE], skip_rows=int(parameters.get("skip.header.line.count") or 0))
     convert = csv.ConvertOptions(column_types={LINE: pa.string()}, strings_can_be_null=False)
     return Format(ds.CsvFileFormat(parse, convert_options=convert, read_options=read), suffix, lines)

@@ -15,6 +15,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from metastore.client.reading.schema import Column
+
 LINE: Final = "\n"  # the name of the only column that Arrow reads, which is no name of a column of Hive
 _LONGEST: Final = 2**31 - 1  # characters of a field; Python's limit is 131,072
 
@@ -36,6 +38,10 @@ class LineSplitter:
     null: str | None = None
     quote: str = ""
     escape: str = ""
+
+    def of(self, _: Sequence[Column]) -> LineSplitter:
+        """Returns the rules for some columns of a table: the same for all."""
+        return self
 
     @property
     def schema(self) -> pa.Schema:

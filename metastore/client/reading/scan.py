@@ -88,7 +88,7 @@ class Scan:
         return pa.schema([pa.field(column.name, column.arrow) for column in self.wanted])
 
     def _mapping(self, each: FileFragment) -> FileMapping:
-        lines = each.format.lines
+        lines = each.format.lines and each.format.lines.of(self.wanted)
         if isinstance(each.fragment, ds.ParquetFileFragment):
             each.fragment.ensure_complete_metadata()  # the read that follows needs the whole footer
         physical = lines.schema if lines else each.fragment.physical_schema.remove_metadata()

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pytest
 
 from metastore.client import MetastoreClient, dataset, files, read
-from metastore.client.errors import InvalidFilterError
+from metastore.client.errors import InvalidFilterError, UnreadableTableError
 from metastore.client.structs import PublishMode
 from metastore.domain.bucket_hash import bucket_hash
 from metastore.domain.buckets import bucket_file
@@ -331,6 +331,45 @@ def test_lines_of_other_lengths(
     (Path(written.root) / "000000_0").write_text(text)
     assert rows(dataset(metastore, written.full_name)) == expected
     assert dataset(metastore, written.full_name, columns=["y"]).count_rows() == len(expected)
+
+
+def test_json_of_every_type(metastore: MetastoreClient) -> None:
+    columns = {
+        "f": "double",
+        "d": "decimal(5,2)",
+        "b": "boolean",
+        "day": "date",
+        "at": "timestamp",
+        "raw": "binary",
+        "word": "string",
+        "n": "tinyint",
+        "s": "struct<a:int,b:array<map<string,bigint>>>",
+    }
+    written = make_table(metastore, columns, formats=(*TEXT, TEXT_FILES["json"][0]))
+    lines = [
+        '{"F":"NaN","d":1.005,"b":true,"day":"2026-01-05","at":"2026-01-05T01:00:00.5Z","raw":"YQ==","word":1.50,"n":7}',
+        "",
+        '{"f":1e3,"n":700,"b":"x","day":"x","at":"2026-01-05T01:00:00+02:00","s":{"A":1,"b":[{"k":2}, null]},"d":null}',
+    ]
+    (Path(written.root) / "000000_0").write_text("\n".join(lines))
+    first, second = dataset(metastore, written.full_name).to_table().to_pylist()
+    assert str(first.pop("f")) == "nan"
+    moment = datetime.datetime.fromisoformat("2026-01-05T01:00:00.5")
+    expected = (Decimal("1.01"), True, DAY, moment, b"a", "1.50", 7, None)
+    assert tuple(first.values()) == expected
+    nested = {"a": 1, "b": [[("k", 2)], None]}
+    assert tuple(second.values()) == (
+        1e3,
+        None,
+        None,
+        None,
+        datetime.datetime.fromisoformat("2026-01-04T23:00"),
+        *[None] * 3,
+        nested,
+    )
+    (Path(written.root) / "000001_0").write_text("[1]\n")
+    with pytest.raises(UnreadableTableError, match=r"a line of a file is no JSON object: '\[1\]'"):
+        dataset(metastore, written.full_name).to_table()
 
 
 def test_unknown_columns_are_named(metastore: MetastoreClient, table: Written) -> None:
