@@ -9,6 +9,7 @@ from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +21,7 @@ from metastore.client.reading.schema import Column
 from metastore.client.reading.values import scalar
 from metastore.domain.names import fold_column
 
+_GREGORIAN: Final = -141_427  # the first day of the Gregorian calendar, in days since 1970
 _POSITIONAL = "_col"  # Hive 1 names the columns of ORC files _col0, _col1, …
 
 
@@ -33,6 +35,7 @@ class FileMapping:
         physical: the schema of the files.
         names: the name of each wanted column in the files, by its key. A column that they lack is missing.
         lines: how lines of the files become columns. None: the files have columns.
+        is_orc: the files are of ORC, whose old dates Arrow does not read as their writers meant them.
     """
 
     table: str
@@ -40,6 +43,7 @@ class FileMapping:
     physical: pa.Schema
     names: Mapping[str, str]
     lines: LineSplitter | JsonLines | None
+    is_orc: bool = False
 
     @cached_property
     def is_identity(self) -> bool:
@@ -59,6 +63,8 @@ class FileMapping:
         name = self.names.get(column.key)
         if name is None:
             return column.default is None
+        if self._is_doubtful(column):
+            return False
         return name == column.name and not column.width and self.physical.field(name).type == column.arrow
 
     def comparable(self, column: Column) -> pc.Expression | None:
@@ -66,9 +72,18 @@ class FileMapping:
         if column.is_key:
             return None if self.clashes else pc.field(column.name)
         name = self.names.get(column.key)
-        if name is None or self.lines or column.width or self.physical.field(name).type != column.arrow:
+        if (
+            name is None
+            or self.lines
+            or self._is_doubtful(column)
+            or column.width
+            or self.physical.field(name).type != column.arrow
+        ):
             return None
         return pc.field(name)
+
+    def _is_doubtful(self, column: Column) -> bool:
+        return self.is_orc and "date32" in str(column.arrow)
 
     def schema(self) -> pa.Schema:
         """Returns the schema with which Arrow reads the files: their wanted columns, and the partition columns."""
@@ -100,6 +115,11 @@ class FileMapping:
             return pa.repeat(column.missing_value(), batch.num_rows)
         if isinstance(self.lines, LineSplitter) and column.arrow == pa.binary() and not column.is_key:
             return pa.array([_decoded(text) for text in batch.column(name).to_pylist()], pa.binary())
+        if self._is_doubtful(column) and _has_old_dates(batch.column(name)):
+            raise UnreadableTableError(
+                f"{self.table}: column {column.name} has dates before 15 October 1582 in a file of ORC, whose calendar "
+                "Arrow does not know: read it with Spark"
+            )
         try:
             converted = converted_array(batch.column(name), column.arrow)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -120,6 +140,8 @@ def mapping_of(
     stored: Sequence[str],
     physical: pa.Schema,
     lines: LineSplitter | JsonLines | None = None,
+    *,
+    is_orc: bool = False,
 ) -> FileMapping:
     """Returns how files with a schema give the wanted columns of a table.
 
@@ -141,7 +163,7 @@ def mapping_of(
                 f"{table}: a file has the columns {' and '.join(among)}, which Hive does not distinguish"
             )
         found[column.key] = column.name if column.name in among else among[0]
-    return FileMapping(table, tuple(wanted), physical, found, lines)
+    return FileMapping(table, tuple(wanted), physical, found, lines, is_orc)
 
 
 def converted_array(array: pa.Array, wanted: pa.DataType) -> pa.Array:
@@ -157,6 +179,18 @@ def converted_array(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         array = array.view(_renamed(array.type, wanted))
     # Digits of timestamps after the sixth are dropped, as in Spark.
     return pc.cast(array, wanted, safe=not pa.types.is_timestamp(wanted))
+
+
+def _has_old_dates(array: pa.Array) -> bool:
+    """Returns whether there is a date that the Julian and the Gregorian calendar count differently."""
+    if pa.types.is_date(array.type):
+        first = pc.min(array.cast(pa.int32())).as_py()
+        return first is not None and first < _GREGORIAN
+    if pa.types.is_struct(array.type):
+        return any(map(_has_old_dates, array.flatten()))
+    if pa.types.is_map(array.type):
+        return _has_old_dates(array.keys) or _has_old_dates(array.items)
+    return pa.types.is_list(array.type) and _has_old_dates(array.flatten())
 
 
 def _decoded(text: str | None) -> bytes | None:

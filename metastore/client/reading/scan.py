@@ -94,7 +94,7 @@ class Scan:
         physical = lines.schema if lines else each.fragment.physical_schema.remove_metadata()
         stored = [column.name for column in each.source.plan.storages[each.file.storage].columns]
         name = self.snapshot.columns.table
-        return mapping_of(name, self.wanted, stored, physical, lines)
+        return mapping_of(name, self.wanted, stored, physical, lines, is_orc=each.format.suffix == "orc")
 
     def _read(
         self,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
@@ -103,6 +104,8 @@ def columns_of(table: Table) -> Columns:
     recorded = {name.lower(): (name, kind, metadata) for name, kind, metadata in recorded_columns(table.parameters)}
     keys = [column.name.lower() for column in table.partition_columns]
     defaults = {key: metadata.get(_EXISTS_DEFAULT) for key, (_, _, metadata) in recorded.items()}
+    if not _is_current(table, recorded):
+        defaults = {}
     if table.parameters.get(PROVIDER, "hive").lower() != "hive" and recorded:
         data = [(name, kind, key) for key, (name, kind, _) in recorded.items() if key not in keys]
         parts = [recorded[key][:2] for key in keys if key in recorded]
@@ -111,3 +114,20 @@ def columns_of(table: Table) -> Columns:
         parts = [(each.name, each.type) for each in table.partition_columns]
     of_files = [Column(name, kind, is_key=False, default=defaults.get(key)) for name, kind, key in data]
     return Columns(table.full_name, (*of_files, *(Column(name, kind, is_key=True) for name, kind in parts)))
+
+
+def _is_current(table: Table, recorded: Mapping[str, tuple[str, str, Any]]) -> bool:
+    """Returns whether the columns of a Hive table are those that Spark has recorded. Spark ignores a record, with its
+    defaults, if another client has changed the columns since.
+    """
+    if table.parameters.get(PROVIDER, "hive").lower() != "hive":
+        return True
+    of_hive = [(column.name.lower(), _comparable(column.type)) for column in (*table.columns, *table.partition_columns)]
+    return of_hive == [(key, _comparable(kind)) for key, (_, kind, _) in recorded.items()]
+
+
+def _comparable(kind: str) -> Any:
+    try:
+        return str(arrow_type(kind)).lower()
+    except UnreadableTableError:
+        return kind.lower()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import pickle
+from dataclasses import replace
 from decimal import Decimal
 from itertools import chain
 from pathlib import Path
@@ -143,9 +144,8 @@ def test_older_files_are_read_by_the_schema_of_the_table(
         "m": "map<string,double>",
         "added": "int",
     }
-    schema = json.dumps(
-        {"type": "struct", "fields": [_field(name, "integer") for name in columns]} | {}, separators=(",", ":")
-    )
+    fields = [_field(name, kind) for name, kind in SPARK_TYPES.items()]
+    schema = json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"))
     location = f"file:{tmp_path}/t"
     written = make_table(
         metastore,
@@ -175,7 +175,67 @@ def test_older_files_are_read_by_the_schema_of_the_table(
     assert rows(dataset(metastore, written.full_name, "added = 7 and word = 'x' and price < 2", ["id"])) == [(1,)]
 
 
-def _field(name: str, kind: str) -> dict[str, Any]:
+def test_defaults_of_a_record_that_is_out_of_date(metastore: MetastoreClient) -> None:
+    """Spark ignores the columns that it has recorded, if a client of Hive has changed them since."""
+    schema = json.dumps({"type": "struct", "fields": [_field("id", "long"), _field("added", "integer")]})
+    parameters = {"spark.sql.sources.schema": schema}
+    written = make_table(metastore, {"id": "bigint", "added": "int"}, parameters=parameters)
+    written.overwrite([], ids(1))
+    assert rows(dataset(metastore, written.full_name)) == [(1, 7)]
+    known = metastore.get_table(written.database, "t")
+    columns = (known.columns[0], replace(known.columns[1], type="bigint"))
+    metastore.alter_table(replace(known, columns=columns))
+    assert rows(dataset(metastore, written.full_name)) == [(1, None)]
+
+
+def test_dates_of_the_julian_calendar_in_orc(metastore: MetastoreClient) -> None:
+    columns = {"day": "date", "days": "struct<a:array<date>>"}
+    for name, kind in columns.items():
+        written = make_table(metastore, {"id": "bigint", name: kind}, formats=ORC)
+        values = {"day": [-141_427, None], "days": [{"a": [-141_427, None]}, None]}[name]
+        old = {"day": [-141_428], "days": [None, {"a": [0, -141_428]}]}[name]
+        type_ = {"day": pa.date32(), "days": pa.struct([("a", pa.list_(pa.date32()))])}[name]
+        for number, content in enumerate((values, old)):
+            file = pa.table({"id": pa.array([number] * len(content), pa.int64()), name: pa.array(content, type_)})
+            write_file(written.root / f"{number}.orc", file)
+        assert dataset(metastore, written.full_name, columns=["id"]).count_rows() == 2 + len(old)
+        assert dataset(metastore, written.full_name).to_table(columns=["id"]).num_rows == 2 + len(old)
+        with pytest.raises(UnreadableTableError, match=f"column {name} has dates before 15 October 1582 in a file of"):
+            dataset(metastore, written.full_name).to_table()
+        (written.root / "1.orc").unlink()
+        assert dataset(metastore, written.full_name).to_table().num_rows == 2
+
+
+SPARK_TYPES: dict[str, Any] = {
+    "id": "long",
+    "price": "decimal(10,2)",
+    "at": "timestamp",
+    "word": "string",
+    "s": {
+        "type": "struct",
+        "fields": [
+            {"name": "a", "type": "integer", "nullable": True, "metadata": {}},
+            {
+                "name": "b",
+                "type": {
+                    "type": "array",
+                    "containsNull": True,
+                    "elementType": {
+                        "type": "struct",
+                        "fields": [{"name": "c", "type": "long", "nullable": True, "metadata": {}}],
+                    },
+                },
+                "nullable": True,
+                "metadata": {},
+            },
+        ],
+    },
+    "m": {"type": "map", "keyType": "string", "valueType": "double", "valueContainsNull": True},
+    "added": "integer",
+}
+
+
+def _field(name: str, kind: Any) -> dict[str, Any]:
     return {
         "name": name,
         "type": kind,
