@@ -424,6 +424,42 @@ struct CareTable {
   11: required list<string> notes,  // policies without effect, and what is not known
 }
 
+/** Requests partitions that table care would change now, in the order of their names. */
+struct CarePartitionsRequest {
+  1: required string dbName,
+  2: required string tableName,
+  3: optional string catName,
+  4: required string kind,          // retention or compaction
+  5: optional string after,         // only partitions whose name is greater
+  6: optional i32 limit = 1000,     // the maximum is 10,000
+}
+
+/** A partition, or a table without partitions, whose name is empty. Unset figures are unknown. */
+struct CarePartition {
+  1: required string name,
+  2: required list<string> values,
+  3: required i64 version,          // as in ScanPartition
+  4: optional i64 files,
+  5: optional i64 bytes,
+  6: required i64 filesAfter,
+  7: required bool held,            // partitions of dependent tables rest on it
+}
+
+/** Drops expired partitions in the order of their names. */
+struct ExpirePartitionsRequest {
+  1: required string dbName,
+  2: required string tableName,
+  3: optional string catName,
+  4: optional string after,         // only partitions whose name is greater
+  5: optional i32 limit = 1000,     // expired partitions of one call; the maximum is 10,000
+}
+
+/** What one call has dropped, as one drop that can be undone, and the expired partitions that it has kept. */
+struct ExpirePartitionsResult {
+  1: required list<CarePartition> dropped,
+  2: required list<CarePartition> held,      // partitions of dependent tables rest on them
+}
+
 /** Actions in the order of their gain, for each byte rewritten. */
 struct CarePlan {
   1: required list<CareAction> actions,
@@ -513,4 +549,14 @@ service Metastore extends hive_metastore.ThriftHiveMetastore {
   /** Returns what table care would do with tables by their policies. */
   CarePlan get_care_plan(1: CarePlanRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
+
+  /** Returns the partitions that table care would change now. */
+  list<CarePartition> get_care_partitions(1: CarePartitionsRequest request)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2,
+              3: hive_metastore.InvalidOperationException o3),
+
+  /** Drops partitions that have expired by the policies of their table. They can be undropped. */
+  ExpirePartitionsResult expire_partitions(1: ExpirePartitionsRequest request)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2,
+              3: hive_metastore.InvalidOperationException o3),
 }

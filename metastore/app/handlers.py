@@ -44,6 +44,7 @@ from metastore.handlers.undrop import UndropHandlers
 from metastore.handlers.write_ids import WriteIdHandlers
 from metastore.handlers.writes import WriteHandlers
 from metastore.services.care import CareService
+from metastore.services.care_partitions import CarePartitionService
 from metastore.services.catalogs import CatalogService
 from metastore.services.column_statistics_read import ColumnStatisticsReadService
 from metastore.services.column_statistics_write import ColumnStatisticsWriteService
@@ -97,7 +98,9 @@ def make_handlers(
                 DependencyService(services.store, current_time),
                 PartitionWaitingService(services.store, listener, most=max(1, settings.max_threads // 4)),
             ),
-            CareHandlers(CareService(services.store, current_time, services.rights)),
+            CareHandlers(
+                CareService(services.store, current_time, services.rights), CarePartitionService(*services.changing)
+            ),
             ConfigHandlers(ConfigService(settings), security.callers),
             NotificationHandlers(services.notifications),
             HiveServerHandlers(),

@@ -1,4 +1,4 @@
-"""`metastore care plan`: what table care would do."""
+"""`metastore care plan` and `metastore care expire`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from typing import Any
 
 import click
 
-from metastore.cli.client import connected
+from metastore.cli.client import connected, connected_client
 from metastore.cli.names import split_object
-from metastore.cli.printing import Cell, is_json, is_terminal, print_table
+from metastore.cli.printing import Cell, is_json, is_terminal, print_table, printable
+from metastore.client.care import HELD
+from metastore.client.care import expire as expire_partitions
+from metastore.client.errors import MetastoreRefusedError, NoSuchObjectError, PermissionDeniedError
+from metastore.domain.care_plan import RETENTION
 from thrift_idl.gen.metastore.ttypes import CareAction, CarePlan, CarePlanRequest, CareTable
 
 _ACTIONS = ("table", "action", "mode", "partitions", "files", "bytes", "files after", "bytes after", "rewritten bytes")
@@ -62,3 +66,37 @@ def _table(table: CareTable) -> tuple[Any, ...]:
         None if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}",
         "; ".join(table.notes),
     )
+
+
+def expire(uri: str, name: str, *, dry_run: bool) -> int:
+    """Drops the expired partitions of the catalog, of a database or of a table, and prints them.
+
+    `dry_run`: drops nothing. Returns the exit status: 1 if a table was refused, which is printed with the reason.
+    """
+    rows: list[tuple[Cell, ...]] = []
+    refused: list[str] = []
+    with connected_client(uri) as client:
+        for database, table in _expiring(client.methods, name):
+            full_name = f"{database}.{table}"
+            try:
+                rows += [
+                    (full_name, *one) for one in expire_partitions(client.methods, database, table, dry_run=dry_run)
+                ]
+            except (MetastoreRefusedError, NoSuchObjectError, PermissionDeniedError) as error:
+                refused.append(str(error))
+    print_table("Expired partitions", ("table", "partition", "files", "bytes", "outcome"), rows)
+    dropped = [row for row in rows if row[-1] != HELD]
+    size = sum(int(row[3] or 0) for row in dropped)
+    click.echo(f"{len(dropped):,} partitions{' would be' if dry_run else ''} dropped, {size:,} bytes", err=True)
+    for text in refused:
+        click.echo(printable(f"metastore: {text}"), err=True)
+    return 1 if refused else 0
+
+
+def _expiring(methods: Any, name: str) -> list[tuple[str, str]]:
+    """Returns the tables with expired partitions; a named table in any case, so that the reason is told."""
+    database, table = split_object(name) if name else ("", "")
+    if table:
+        return [(database, table)]
+    plan: CarePlan = methods.get_care_plan(CarePlanRequest(database))
+    return [(action.dbName, action.tableName) for action in plan.actions if action.kind == RETENTION]

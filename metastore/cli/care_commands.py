@@ -32,3 +32,20 @@ def plan(name: str, limit: int, uri: str) -> None:
     from metastore.cli.care import show_plan
 
     show_plan(uri, name, limit)
+
+
+@care.command()
+@click.argument("name", metavar="[DATABASE[.TABLE]]", default="")
+@click.option("--dry-run", is_flag=True, help="List the partitions, and drop none.")
+@uri_option
+@formats()
+def expire(name: str, uri: str, *, dry_run: bool) -> int:
+    """Drop partitions that have expired.
+
+    Drops them by the retention of their tables. `metastore undrop` restores them. Partitions on which partitions of
+    dependent tables rest are kept. Needs no Spark, and may be stopped at any time. The exit status is 1 if a table was
+    refused.
+    """
+    from metastore.cli.care import expire as run_expire
+
+    return run_expire(uri, name, dry_run=dry_run)

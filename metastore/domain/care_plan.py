@@ -129,8 +129,8 @@ def _retention(table: CareTable, figures: Figures) -> Action:
     elif table.dependents:
         known = sorted(one for one in table.dependents if one)
         others = len(table.dependents) - len(known)
-        names = ", ".join([*known, *([f"{others} hidden ones"] if others else [])])
-        mode, reason = BLOCKED, f"dependent tables rest on its partitions: {names}"
+        names = ", ".join([*known, *([f"{others} hidden"] if others else [])])
+        reason += f"; those on which partitions of dependent tables rest are kept: {names}"
     return Action(
         table,
         RETENTION,
@@ -177,7 +177,7 @@ def _mib(size: int) -> str:
 
 
 def _period(seconds: int) -> str:
-    for unit, name in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
-        if seconds % unit == 0:
-            return f"{seconds // unit} {name}"
-    return f"{seconds} seconds"
+    units = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+    unit, name = next(one for one in units if seconds % one[0] == 0)
+    count = seconds // unit
+    return f"{count} {name}{'' if count == 1 else 's'}"

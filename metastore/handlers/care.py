@@ -3,27 +3,65 @@
 from __future__ import annotations
 
 from metastore.domain.care_plan import Action
+from metastore.domain.privileges import Right
 from metastore.handlers.arguments import table_name
 from metastore.operations.fields import TableFields
-from metastore.operations.operation import TARGET, from_fields, operation
+from metastore.operations.operation import TARGET, any_of, change, from_fields, operation, visible
 from metastore.operations.requirements.tables import planned
 from metastore.services.care import MOST_TABLES, CareService, PlannedTable
-from thrift_idl.gen.metastore.ttypes import CareAction, CarePlan, CarePlanRequest, CareTable
+from metastore.services.care_partitions import CarePartitionService, ChosenPartition
+from thrift_idl.gen.metastore.ttypes import (
+    CareAction,
+    CarePartition,
+    CarePartitionsRequest,
+    CarePlan,
+    CarePlanRequest,
+    CareTable,
+    ExpirePartitionsRequest,
+    ExpirePartitionsResult,
+)
+
+_REQUESTED_TABLE = TableFields("request.dbName", "request.tableName", "request.catName")
 
 
 class CareHandlers:
-    """`get_care_plan`."""
+    """`get_care_plan`, `get_care_partitions`, `expire_partitions`."""
 
-    def __init__(self, care: CareService) -> None:
+    def __init__(self, care: CareService, partitions: CarePartitionService) -> None:
         self._care = care
+        self._partitions = partitions
 
-    @operation(TableFields("request.dbName", "request.tableName", "request.catName"), from_fields(planned, TARGET))
+    @operation(_REQUESTED_TABLE, from_fields(planned, TARGET))
     def get_care_plan(self, request: CarePlanRequest) -> CarePlan:
         target = table_name(request.dbName, request.tableName, request.catName)
         plan = self._care.plan(target, MOST_TABLES if request.limit is None else request.limit)
         return CarePlan(
             actions=list(map(_action, plan.actions)), tables=list(map(_table, plan.tables)), leftOff=plan.left_off
         )
+
+    @operation(_REQUESTED_TABLE, visible)
+    def get_care_partitions(self, request: CarePartitionsRequest) -> list[CarePartition]:
+        name = table_name(request.dbName, request.tableName, request.catName)
+        chosen = self._partitions.chosen(name, request.kind or "", request.after or "", request.limit)
+        return list(map(_partition, chosen))
+
+    @change(_REQUESTED_TABLE, any_of(Right.DELETE, Right.DROP))
+    def expire_partitions(self, request: ExpirePartitionsRequest) -> ExpirePartitionsResult:
+        name = table_name(request.dbName, request.tableName, request.catName)
+        expired = self._partitions.expire(name, request.after or "", request.limit)
+        return ExpirePartitionsResult(list(map(_partition, expired.dropped)), list(map(_partition, expired.held)))
+
+
+def _partition(chosen: ChosenPartition) -> CarePartition:
+    return CarePartition(
+        name=chosen.name,
+        values=chosen.values,
+        version=chosen.version,
+        files=chosen.files,
+        bytes=chosen.bytes,
+        filesAfter=chosen.files_after,
+        held=chosen.held,
+    )
 
 
 def _action(action: Action) -> CareAction:

@@ -11,23 +11,21 @@ from metastore.domain.names import TableName
 from metastore.domain.partition_names import checked_name, values_of
 from metastore.encoding.binary import EncodedList
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, NotFoundError
-from metastore.services.cascade.dependencies import follow_added, rewrite
+from metastore.services.cascade.dependencies import follow_added
+from metastore.services.cascade.partition_dropping import PartitionDropping
+from metastore.services.cascade.retention import Retention
 from metastore.services.files.change_loop import Attempt, LookNeededError
-from metastore.services.files.open_writes import root_of
+from metastore.services.files.journal import Journal
 from metastore.services.files.own_locations import check_defaults, require_partitions_apart
-from metastore.services.files.planning import Removal, plan_removal
-from metastore.services.files.replaced_locations import replaced_at_defaults
 from metastore.services.rules.events import objects, table_text
 from metastore.services.rules.existing_files import count_files, find_skewed_directories
 from metastore.services.rules.lookup import get_table, get_table_ref, missing_table, required, taken
 from metastore.services.rules.partitions import PartitionRules, check_distinct, inherited_descriptor
-from metastore.services.rules.table_data import check_unprotected, locations_of_partition, owns_data, without_owned
-from metastore.services.rules.tables import admit_descriptors, is_dependent, is_managed, is_view
-from metastore.services.service import ChangingService
+from metastore.services.rules.tables import admit_descriptors, is_dependent, is_view
+from metastore.services.service import ChangingService, Clock
 from metastore.storage.references import StoredTable
-from metastore.storage.repositories.drops import PARTITIONS, NewDrop
 from metastore.storage.repositories.partitions import named
-from metastore.storage.repositories.partitions_write import DeletedPartitions, NamedPartition
+from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
@@ -52,6 +50,10 @@ class _Sent(NamedTuple):
 
 class PartitionWriteService(ChangingService):
     """Rules of adding and dropping partitions (Hive's HMSHandler). Table names are in lower case."""
+
+    def __init__(self, journal: Journal, clock: Clock, retention: Retention) -> None:
+        super().__init__(journal, clock, retention)
+        self._partitions = PartitionDropping(journal.warehouse, retention)
 
     def add(
         self,
@@ -166,40 +168,11 @@ class PartitionWriteService(ChangingService):
 
         def plan(work: UnitOfWork, _: Attempt) -> tuple[EncodedList[Partition], list[int]]:
             stored = get_table(work, table, lock="share")
-            struct = stored.encoded.decode()
-            drop_id = self._retention.begin(work, NewDrop(PARTITIONS, table, len(names)), stored, purge=purge)
-            dropped = work.partitions_write.delete(stored.ref, names, drop_id)
-            missing = set(names) - set(dropped.names)
-            if missing and not if_exists:
-                text = "Partition doesn't exist" if len(names) == 1 else "Some partitions to drop are missing"
-                raise NotFoundError(f"{text}. {sorted(missing)}")
-            if drop_id is not None and not dropped.names:
-                work.drops.finish(drop_id)  # nothing to undo
-            check_unprotected(struct)
-            removes_files = delete_data and owns_data(struct)
-            operations = self._plan_removal(work, stored, dropped, drop_id) if removes_files else []
-            work.record(*events.drop_partitions(table_text(struct), dropped.values))
-            if is_dependent(struct):
-                rewrite(work, [stored.ref.id])
-            return dropped.encoded, operations
+            return self._partitions.drop(work, stored, names, delete_data=delete_data, if_exists=if_exists, purge=purge)
 
         dropped, operations = self._loop.change(plan)
         self._journal.carry_out(operations)  # after the commit (see `files.change_loop`)
         return dropped
-
-    def _plan_removal(
-        self, work: UnitOfWork, stored: StoredTable, dropped: DeletedPartitions, drop_id: int | None
-    ) -> list[int]:
-        """Plans the removal of the partitions' files, and of replaced files at their default locations."""
-        partitions, root = dropped.encoded.decode(), root_of(stored)
-        table_location = stored.encoded.decode().sd.location
-        locations = [text for one in partitions for text in locations_of_partition(one, table_location)]
-        if not is_managed(stored.encoded.decode()):
-            locations = without_owned(work, stored.ref, locations)
-        replaced = replaced_at_defaults(work, stored, dropped.names)
-        removal = Removal(table_id=stored.ref.id, root=root, own=[root])
-        operations = plan_removal(work, self._warehouse, replaced, removal)
-        return operations + plan_removal(work, self._warehouse, locations, removal._replace(drop_id=drop_id))
 
 
 def _get_table(work: UnitOfWork, table: TableName, *, lock: Literal["share"] | None = None) -> StoredTable:

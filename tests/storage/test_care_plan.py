@@ -165,16 +165,20 @@ def test_partitions_expire_by_their_key(application: Application, care: CareServ
     assert action.reason == "partitions whose day ended more than 7 days ago"
 
 
-def test_retention_of_protected_tables_and_of_bases_is_blocked(application: Application, care: CareService) -> None:
+def test_retention_of_protected_tables_is_blocked(application: Application, care: CareService) -> None:
     retention = {"partition.retention.period": "1d"}
     make(application, "kept", {"a": SMALL}, {**retention, "metastore.protected": "true"})
     make(application, "base", {"a": SMALL}, retention)
     request = CreateDependentTableRequest("db", "dependent", columns(("dt", "string")), "db", "base")
     called(application, "create_dependent_table", request)
+    kept = "those on which partitions of dependent tables rest are kept"
     reasons = {one.table.name: (one.mode, one.reason) for one in care.plan(ALL).actions}
     assert reasons == {
         "kept": ("blocked", "the table is protected: run  metastore unprotect db.kept"),
-        "base": ("blocked", "dependent tables rest on its partitions: db.dependent"),
+        "base": (
+            "on",
+            f"partitions created more than 1 day ago; {kept}: db.dependent",
+        ),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import TextClause, text
 
@@ -87,6 +87,45 @@ _FIGURES: Final = text(f"""
 """)  # noqa: S608 - constants
 
 
+# A partition is held if a partition of a dependent table depends on it: its values are the first ones of the partition.
+_HELD: Final = """
+    EXISTS (SELECT FROM partition_dependencies AS x WHERE x.base_id = chosen.table_id AND (
+        x.keys[1] = chosen.keys[1] AND x.keys = chosen.keys[1:cardinality(x.keys)]
+        OR chosen.keys[1] IS NULL AND x.values = chosen.values[1:cardinality(x.values)]))
+"""
+# The rows come in the order of the index, so that LIMIT ends the search.
+_CHOSEN: Final = f"""
+    WITH rules AS MATERIALIZED ({RULES})
+    SELECT name, coalesce(values, '{{{{}}}}') AS values, version, files, bytes, files_after, {_HELD} AS held FROM (
+        SELECT * FROM {{judged}} AS j WHERE {{condition}} ORDER BY name LIMIT :limit
+    ) AS chosen ORDER BY name
+"""  # noqa: S608 - constants
+_LISTED: Final = f"""
+    SELECT p.table_id, p.name, p.keys, p.values, p.create_time, p.parameters, p.version, {RULE_COLUMNS}
+    FROM partitions AS p JOIN rules AS r ON r.table_id = p.table_id
+    WHERE p.table_id = :table AND p.name > :after ORDER BY p.name
+"""  # noqa: S608 - constants
+_LISTED_TABLE: Final = f"""
+    SELECT t.id AS table_id, t.name, NULL::text[] AS keys, NULL::text[] AS values, t.create_time, t.parameters,
+           t.version, {RULE_COLUMNS}
+    FROM tables AS t JOIN rules AS r ON r.table_id = t.id WHERE t.id = :table
+"""  # noqa: S608 - constants
+
+
+class ChosenPartition(NamedTuple):
+    """A partition that table care would change. `files` and `bytes` are None if unknown; `held`: a partition of a
+    dependent table depends on it.
+    """
+
+    name: str
+    values: list[str]
+    version: int
+    files: int | None
+    bytes: int | None
+    files_after: int
+    held: bool
+
+
 class Care(Repository):
     """Reads policies and what they mean."""
 
@@ -114,6 +153,22 @@ class Care(Repository):
         """
         rows = self._dicts(_FIGURES, {"rules": rules_text(rules), "most": most})
         return {row["table_id"]: row for row in rows}
+
+    def expired(self, rule: Rule, after: str, limit: int) -> list[ChosenPartition]:
+        """Returns at most `limit` expired partitions of a table, by name, that come after a name."""
+        return self._chosen(_LISTED, "is_expired", rule, after, limit)
+
+    def compactable(self, rule: Rule, after: str, limit: int, *, partitioned: bool) -> list[ChosenPartition]:
+        """Returns at most `limit` partitions of a table that would be compacted, by name, that come after a name.
+
+        Without partitions, the table is the only one, with the name of the table and no values.
+        """
+        return self._chosen(_LISTED if partitioned else _LISTED_TABLE, "is_compact", rule, after, limit)
+
+    def _chosen(self, source: str, condition: str, rule: Rule, after: str, limit: int) -> list[ChosenPartition]:
+        query = text(_CHOSEN.format(judged=judged(source), condition=condition))
+        values = {"rules": rules_text([(rule, {})]), "table": rule.table_id, "after": after, "limit": limit}
+        return [ChosenPartition(**row) for row in self._dicts(query, values)]
 
 
 def _tables(target: TableName, scope: Scope, dependents: Scope) -> TextClause:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError
+from spark_client.statements.grammar import care as read_care
 from spark_client.statements.grammar import columns as read_columns
 from spark_client.statements.grammar import concatenate as read_concatenate
 from spark_client.statements.grammar import databases as read_databases
@@ -25,6 +26,7 @@ from spark_client.statements.grammar import table_properties as read_table_prope
 from spark_client.statements.grammar import trino as read_trino
 from spark_client.statements.grammar import undrop as read_undrop
 from spark_client.statements.run import (
+    care,
     columns,
     concatenate,
     databases,
@@ -94,6 +96,7 @@ STATEMENT_KINDS = (
     StatementKind(read_databases.parse, databases.columns, databases.execute),
     StatementKind(read_undrop.parse, undrop.columns, undrop.execute),
     StatementKind(read_surveys.parse, surveys.columns, surveys.execute),
+    StatementKind(read_care.parse, care.columns, care.execute),
 )
 
 

@@ -23,21 +23,21 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 FOREIGN = "s3a://bucket/foreign"
 # Fields that hold no location. A foreign location is tried in all other texts, so also in those of a later IDL.
 _NAMES = """
-    authorizer baseDbName baseTableName base_tbl_name batchPartitionValsForRefresh bucketCols catName cat_name
-    catalog catalogName check_expression className col colName colType col_name col_names columnName column_name comment
-    connector_name constraintname dataConnectorName database databaseName db dbName db_name dbname dc_name default_value
-    delegation_token description deserializerClass dest_db dest_table_name engine errorMessage expectedParameterKey
-    expectedParameterValue filesAddedChecksum fk_name fkcolumn_name fktable_db fktable_name funcName functionName
-    grantor hostName idx_name indexHandlerClass indexName indexTableName index_name initiatorId initiatorVersion
-    inputFormat jobId key name names newName nn_name objectName oldDbName orderByClause origTableName outputFormat owner
-    ownerName partName partNames partVals partValues part_name part_names part_vals partition partitionList partitionObj
-    partitionVal partitionVals partitionname partitionnames partitions pk_name pkcolumn_name pktable_db pktable_name
-    poolName poolname principalName principal_name privilege processorCapabilities processorIdentifier queryId
-    remote_dbname renewer_kerberos_principal_name replPolicy requiredReadCapabilities requiredWriteCapabilities roleName
-    role_name runas serializationLib serializerClass skewedColNames source_db source_table_name state table tableName
-    tableObj tableType table_db table_name tablename tablesUsed tblName tbl_name token_identifier token_owner
-    token_str_form type type1 type2 uk_name user validTxnList validWriteIdList validWriteIdlist value values
-    viewExpandedText viewOriginalText workerId workerVersion
+    after authorizer baseDbName baseTableName base_tbl_name batchPartitionValsForRefresh bucketCols catName cat_name
+    catalog catalogName check_expression className col colName colType col_name col_names columnName column_name
+    comment connector_name constraintname dataConnectorName database databaseName db dbName db_name dbname dc_name
+    default_value delegation_token description deserializerClass dest_db dest_table_name engine errorMessage
+    expectedParameterKey expectedParameterValue filesAddedChecksum fk_name fkcolumn_name fktable_db fktable_name
+    funcName functionName grantor hostName idx_name indexHandlerClass indexName indexTableName index_name initiatorId
+    initiatorVersion inputFormat jobId key kind name names newName nn_name objectName oldDbName orderByClause
+    origTableName outputFormat owner ownerName partName partNames partVals partValues part_name part_names part_vals
+    partition partitionList partitionObj partitionVal partitionVals partitionname partitionnames partitions pk_name
+    pkcolumn_name pktable_db pktable_name poolName poolname principalName principal_name privilege
+    processorCapabilities processorIdentifier queryId remote_dbname renewer_kerberos_principal_name replPolicy
+    requiredReadCapabilities requiredWriteCapabilities roleName role_name runas serializationLib serializerClass
+    skewedColNames source_db source_table_name state table tableName tableObj tableType table_db table_name tablename
+    tablesUsed tblName tbl_name token_identifier token_owner token_str_form type type1 type2 uk_name user validTxnList
+    validWriteIdList validWriteIdlist value values viewExpandedText viewOriginalText workerId workerVersion
 """
 OTHER_TEXTS = frozenset(_NAMES.split())
 OTHER_MAPS = ("partitionSpecs", "tblParams")

@@ -78,7 +78,7 @@ TRUTH: Final[dict[str, str]] = {
         get_check_constraints get_all_table_constraints
         get_valid_write_ids get_max_allocated_table_write_id get_latest_committed_compaction_info
         get_indexes get_index_names get_index_by_name
-        lock get_dependencies wait_for_partition get_care_plan""",
+        lock get_dependencies wait_for_partition get_care_plan get_care_partitions""",
     "sees the database": "get_database get_database_req get_table_objects_by_name_req get_function",
     "SELECT": """find_columns_with_stats get_table_column_statistics get_partition_column_statistics
         get_table_statistics_req
@@ -100,7 +100,7 @@ TRUTH: Final[dict[str, str]] = {
     "INSERT and DELETE": "exchange_partition exchange_partitions publish publish_all",
     "DELETE": "truncate_table truncate_table_req",
     "DELETE or DROP": """drop_partition drop_partition_with_environment_context drop_partition_by_name
-        drop_partition_by_name_with_environment_context drop_partition_req drop_partitions_req""",
+        drop_partition_by_name_with_environment_context drop_partition_req drop_partitions_req expire_partitions""",
     "ALTER": """rename_partition rename_partition_req drop_constraint add_primary_key add_unique_constraint
         add_not_null_constraint add_default_constraint add_check_constraint alter_index drop_index_by_name
         compact compact2 clean check_files""",

@@ -183,6 +183,26 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
         """
         pass
 
+    def get_care_partitions(self, request):
+        """
+        Returns the partitions that table care would change now.
+
+        Parameters:
+         - request
+
+        """
+        pass
+
+    def expire_partitions(self, request):
+        """
+        Drops partitions that have expired by the policies of their table. They can be undropped.
+
+        Parameters:
+         - request
+
+        """
+        pass
+
 
 class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
     def __init__(self, iprot, oprot=None):
@@ -818,6 +838,86 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
             raise result.o2
         raise TApplicationException(TApplicationException.MISSING_RESULT, "get_care_plan failed: unknown result")
 
+    def get_care_partitions(self, request):
+        """
+        Returns the partitions that table care would change now.
+
+        Parameters:
+         - request
+
+        """
+        self.send_get_care_partitions(request)
+        return self.recv_get_care_partitions()
+
+    def send_get_care_partitions(self, request):
+        self._oprot.writeMessageBegin('get_care_partitions', TMessageType.CALL, self._seqid)
+        args = get_care_partitions_args()
+        args.request = request
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_get_care_partitions(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = get_care_partitions_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        if result.o3 is not None:
+            raise result.o3
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "get_care_partitions failed: unknown result")
+
+    def expire_partitions(self, request):
+        """
+        Drops partitions that have expired by the policies of their table. They can be undropped.
+
+        Parameters:
+         - request
+
+        """
+        self.send_expire_partitions(request)
+        return self.recv_expire_partitions()
+
+    def send_expire_partitions(self, request):
+        self._oprot.writeMessageBegin('expire_partitions', TMessageType.CALL, self._seqid)
+        args = expire_partitions_args()
+        args.request = request
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_expire_partitions(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = expire_partitions_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        if result.o3 is not None:
+            raise result.o3
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "expire_partitions failed: unknown result")
+
 
 class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Iface, TProcessor):
     def __init__(self, handler):
@@ -838,6 +938,8 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
         self._processMap["get_dependencies"] = Processor.process_get_dependencies
         self._processMap["wait_for_partition"] = Processor.process_wait_for_partition
         self._processMap["get_care_plan"] = Processor.process_get_care_plan
+        self._processMap["get_care_partitions"] = Processor.process_get_care_partitions
+        self._processMap["expire_partitions"] = Processor.process_expire_partitions
         self._on_message_begin = None
 
     def on_message_begin(self, func):
@@ -1359,6 +1461,70 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_care_plan", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_get_care_partitions(self, seqid, iprot, oprot):
+        args = get_care_partitions_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = get_care_partitions_result()
+        try:
+            result.success = self._handler.get_care_partitions(args.request)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except thrift_idl.gen.hive_metastore.ttypes.InvalidOperationException as o3:
+            msg_type = TMessageType.REPLY
+            result.o3 = o3
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("get_care_partitions", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_expire_partitions(self, seqid, iprot, oprot):
+        args = expire_partitions_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = expire_partitions_result()
+        try:
+            result.success = self._handler.expire_partitions(args.request)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except thrift_idl.gen.hive_metastore.ttypes.InvalidOperationException as o3:
+            msg_type = TMessageType.REPLY
+            result.o3 = o3
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("expire_partitions", msg_type, seqid)
         result.write(oprot)
         oprot.writeMessageEnd()
         oprot.trans.flush()
@@ -2190,6 +2356,112 @@ get_care_plan_result.thrift_spec = (
     (0, TType.STRUCT, 'success', [CarePlan, None], None, ),  # 0
     (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
     (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+)
+
+
+class get_care_partitions_args(TBase):
+    """
+    Attributes:
+     - request
+
+    """
+
+    __slots__ = (
+        'request',
+    )
+
+
+    def __init__(self, request=None,):
+        self.request = request
+all_structs.append(get_care_partitions_args)
+get_care_partitions_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'request', [CarePartitionsRequest, None], None, ),  # 1
+)
+
+
+class get_care_partitions_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+     - o2
+     - o3
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+        'o2',
+        'o3',
+    )
+
+
+    def __init__(self, success=None, o1=None, o2=None, o3=None,):
+        self.success = success
+        self.o1 = o1
+        self.o2 = o2
+        self.o3 = o3
+all_structs.append(get_care_partitions_result)
+get_care_partitions_result.thrift_spec = (
+    (0, TType.LIST, 'success', (TType.STRUCT, [CarePartition, None], False), None, ),  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+    (3, TType.STRUCT, 'o3', [thrift_idl.gen.hive_metastore.ttypes.InvalidOperationException, None], None, ),  # 3
+)
+
+
+class expire_partitions_args(TBase):
+    """
+    Attributes:
+     - request
+
+    """
+
+    __slots__ = (
+        'request',
+    )
+
+
+    def __init__(self, request=None,):
+        self.request = request
+all_structs.append(expire_partitions_args)
+expire_partitions_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'request', [ExpirePartitionsRequest, None], None, ),  # 1
+)
+
+
+class expire_partitions_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+     - o2
+     - o3
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+        'o2',
+        'o3',
+    )
+
+
+    def __init__(self, success=None, o1=None, o2=None, o3=None,):
+        self.success = success
+        self.o1 = o1
+        self.o2 = o2
+        self.o3 = o3
+all_structs.append(expire_partitions_result)
+expire_partitions_result.thrift_spec = (
+    (0, TType.STRUCT, 'success', [ExpirePartitionsResult, None], None, ),  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+    (3, TType.STRUCT, 'o3', [thrift_idl.gen.hive_metastore.ttypes.InvalidOperationException, None], None, ),  # 3
 )
 fix_spec(all_structs)
 del all_structs

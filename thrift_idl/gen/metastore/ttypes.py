@@ -1321,6 +1321,126 @@ class CareTable(TBase):
         self.notes = notes
 
 
+class CarePartitionsRequest(TBase):
+    """
+    Requests partitions that table care would change now, in the order of their names.
+
+    Attributes:
+     - dbName
+     - tableName
+     - catName
+     - kind
+     - after
+     - limit
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'catName',
+        'kind',
+        'after',
+        'limit',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, catName=None, kind=None, after=None, limit=1000,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.catName = catName
+        self.kind = kind
+        self.after = after
+        self.limit = limit
+
+
+class CarePartition(TBase):
+    """
+    A partition, or a table without partitions, whose name is empty. Unset figures are unknown.
+
+    Attributes:
+     - name
+     - values
+     - version
+     - files
+     - bytes
+     - filesAfter
+     - held
+
+    """
+
+    __slots__ = (
+        'name',
+        'values',
+        'version',
+        'files',
+        'bytes',
+        'filesAfter',
+        'held',
+    )
+
+
+    def __init__(self, name=None, values=None, version=None, files=None, bytes=None, filesAfter=None, held=None,):
+        self.name = name
+        self.values = values
+        self.version = version
+        self.files = files
+        self.bytes = bytes
+        self.filesAfter = filesAfter
+        self.held = held
+
+
+class ExpirePartitionsRequest(TBase):
+    """
+    Drops expired partitions in the order of their names.
+
+    Attributes:
+     - dbName
+     - tableName
+     - catName
+     - after
+     - limit
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'catName',
+        'after',
+        'limit',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, catName=None, after=None, limit=1000,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.catName = catName
+        self.after = after
+        self.limit = limit
+
+
+class ExpirePartitionsResult(TBase):
+    """
+    What one call has dropped, as one drop that can be undone, and the expired partitions that it has kept.
+
+    Attributes:
+     - dropped
+     - held
+
+    """
+
+    __slots__ = (
+        'dropped',
+        'held',
+    )
+
+
+    def __init__(self, dropped=None, held=None,):
+        self.dropped = dropped
+        self.held = held
+
+
 class CarePlan(TBase):
     """
     Actions in the order of their gain, for each byte rewritten.
@@ -1740,6 +1860,42 @@ CareTable.thrift_spec = (
     (9, TType.I64, 'growth', None, None, ),  # 9
     (10, TType.I64, 'measuredAt', None, None, ),  # 10
     (11, TType.LIST, 'notes', (TType.STRING, 'UTF8', False), None, ),  # 11
+)
+all_structs.append(CarePartitionsRequest)
+CarePartitionsRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'catName', 'UTF8', None, ),  # 3
+    (4, TType.STRING, 'kind', 'UTF8', None, ),  # 4
+    (5, TType.STRING, 'after', 'UTF8', None, ),  # 5
+    (6, TType.I32, 'limit', None, 1000, ),  # 6
+)
+all_structs.append(CarePartition)
+CarePartition.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'name', 'UTF8', None, ),  # 1
+    (2, TType.LIST, 'values', (TType.STRING, 'UTF8', False), None, ),  # 2
+    (3, TType.I64, 'version', None, None, ),  # 3
+    (4, TType.I64, 'files', None, None, ),  # 4
+    (5, TType.I64, 'bytes', None, None, ),  # 5
+    (6, TType.I64, 'filesAfter', None, None, ),  # 6
+    (7, TType.BOOL, 'held', None, None, ),  # 7
+)
+all_structs.append(ExpirePartitionsRequest)
+ExpirePartitionsRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'catName', 'UTF8', None, ),  # 3
+    (4, TType.STRING, 'after', 'UTF8', None, ),  # 4
+    (5, TType.I32, 'limit', None, 1000, ),  # 5
+)
+all_structs.append(ExpirePartitionsResult)
+ExpirePartitionsResult.thrift_spec = (
+    None,  # 0
+    (1, TType.LIST, 'dropped', (TType.STRUCT, [CarePartition, None], False), None, ),  # 1
+    (2, TType.LIST, 'held', (TType.STRUCT, [CarePartition, None], False), None, ),  # 2
 )
 all_structs.append(CarePlan)
 CarePlan.thrift_spec = (

@@ -1,0 +1,52 @@
+"""Retention of a table, for the commands and for Spark: drops expired partitions, some at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from thrift_idl.gen.metastore.ttypes import CarePartition, CarePartitionsRequest, ExpirePartitionsRequest
+
+_BATCH: Final = 1000  # partitions of one call, which is one drop
+DROPPED: Final = "dropped"
+WOULD_BE_DROPPED: Final = "would be dropped"
+HELD: Final = "kept: partitions of dependent tables rest on it"
+
+
+class ExpiredPartition(NamedTuple):
+    """An expired partition. `outcome`: DROPPED, WOULD_BE_DROPPED or HELD. Figures are None if unknown."""
+
+    name: str
+    files: int | None
+    bytes: int | None
+    outcome: str
+
+
+def expire(methods: Any, database: str, table: str, *, dry_run: bool) -> Iterator[ExpiredPartition]:
+    """Drops the expired partitions of a table, and yields them with those that are kept.
+
+    Each call drops up to 1000 partitions in one transaction, so that the program can be stopped at any time.
+
+    Args:
+        methods: `MetastoreClient.methods`.
+        database, table: the table.
+        dry_run: drops nothing.
+
+    Raises the errors of the client, such as MetastoreRefusedError for a table without retention.
+    """
+    after = ""
+    while True:
+        if dry_run:
+            request = CarePartitionsRequest(database, table, kind="retention", after=after, limit=_BATCH)
+            page = [(one, HELD if one.held else WOULD_BE_DROPPED) for one in methods.get_care_partitions(request)]
+        else:
+            result = methods.expire_partitions(ExpirePartitionsRequest(database, table, after=after, limit=_BATCH))
+            page = [*((one, DROPPED) for one in result.dropped), *((one, HELD) for one in result.held)]
+        yield from (_expired(one, outcome) for one, outcome in sorted(page, key=lambda each: str(each[0].name)))
+        if len(page) < _BATCH:
+            return
+        after = max(one.name for one, _ in page)
+
+
+def _expired(partition: CarePartition, outcome: str) -> ExpiredPartition:
+    return ExpiredPartition(partition.name, partition.files, partition.bytes, outcome)

@@ -1,0 +1,36 @@
+"""EXPIRE is handled; other statements are left to Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_client.errors import InvalidStatementError
+from spark_client.statements.grammar.care import Expire, parse
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("EXPIRE t", Expire("t")),
+        ("expire `a b`.t dry run ;", Expire("`a b`.t", dry_run=True)),
+        ("EXPIRE /* old */ a.b.t DRY RUN -- tonight", Expire("a.b.t", dry_run=True)),
+        ("EXPIRE dry", Expire("dry")),
+    ],
+)
+def test_claimed(text: str, wanted: Expire) -> None:
+    assert parse(text) == wanted
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT 'EXPIRE t'", "SELECT expire FROM t", "DROP TABLE expire", "CREATE TABLE expire (a INT)"]
+)
+def test_left_to_spark(text: str) -> None:
+    assert parse(text) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["EXPIRE", "EXPIRE t DRY", "EXPIRE t RUN", "EXPIRE t, u", "EXPIRE TABLE t", "EXPIRE t DRY RUN x"]
+)
+def test_refused(text: str) -> None:
+    with pytest.raises(InvalidStatementError, match=r"expected .* Write: EXPIRE name"):
+        parse(text)
