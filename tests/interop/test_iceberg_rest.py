@@ -1,14 +1,17 @@
-"""DuckDB reads Iceberg tables by REST that PyIceberg has written by Thrift, as docs/how-to/iceberg-rest.md says."""
+"""DuckDB and Spark read Iceberg tables by REST that PyIceberg has written, as docs/how-to/iceberg-rest.md says."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.interop.maven import UnavailableError
+from tests.interop.java import java_home
+from tests.interop.maven import UnavailableError, fetched
 from tests.interop.python import python_with
 from tests.wire.console.conftest import Console
 from tests.wire.iceberg.conftest import console as console
@@ -30,6 +33,17 @@ for statement in sys.argv[1:]:
 print(sorted(rows))
 """
 
+SPARK, ICEBERG = "4.1", "1.12.0"
+SPARK_SCRIPT = """
+import json, sys
+from pyspark.sql import SparkSession
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+for text in sys.argv[1].splitlines():
+    builder = builder.config(*text.split("=", 1))
+spark = builder.getOrCreate()
+print(json.dumps([[list(row) for row in spark.sql(text).collect()] for text in sys.argv[2:]]))
+"""
+
 
 def test_duckdb_attaches_the_catalog(console: Console) -> None:
     packages = [f"duckdb=={VERSION}", *(f"duckdb-ext-{name}=={BUILD}" for name in EXTENSIONS)]
@@ -46,3 +60,29 @@ def test_duckdb_attaches_the_catalog(console: Console) -> None:
         [python, "-c", SCRIPT, attach, select], capture_output=True, text=True, timeout=120, check=False
     )
     assert ran.stdout.strip() == "[(1, 'n1'), (2, 'n2'), (3, 'n3')]", ran.stderr
+
+
+@pytest.mark.timeout(900)
+def test_spark_reads_the_catalog(console: Console) -> None:
+    try:
+        jar = fetched(f"org.apache.iceberg:iceberg-spark-runtime-{SPARK}_2.13:{ICEBERG}", ".jar")
+        python = python_with(f"pyspark=={SPARK}.*")
+        environment = os.environ | {"JAVA_HOME": str(java_home(17, 21))}
+    except UnavailableError as error:
+        pytest.skip(str(error))
+    database, _ = make_table(console)
+    settings = re.findall(r"^spark\.sql\.catalog\.lake.*=.*$", PAGE.read_text(), re.MULTILINE)
+    configuration = "\n".join([f"spark.jars={jar}", *settings]).replace("http://localhost:9180", console.url)
+    statements = [
+        f"SHOW TABLES IN lake.{database}",
+        f"SELECT id, name FROM lake.{database}.t ORDER BY id",
+        f"SELECT count(*) FROM lake.{database}.t.snapshots",
+    ]
+    command = [python, "-c", SPARK_SCRIPT, configuration, *statements]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert json.loads(ran.stdout.splitlines()[-1]) == [
+        [[database, "t", False]],
+        [[1, "n1"], [2, "n2"], [3, "n3"]],
+        [[2]],
+    ]
