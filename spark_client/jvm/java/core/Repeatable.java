@@ -4,6 +4,7 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Set;
 
+import org.apache.spark.sql.catalyst.expressions.AesEncrypt;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
@@ -59,7 +60,7 @@ public final class Repeatable {
 
   /** Whether equal values may have different texts. */
   private static boolean isCollated(Expression value) {
-    return SparkVersions.isCollated(value.dataType());
+    return value.dataType().existsRecursively(new CollatedType());
   }
 
   private static boolean isCertain(Expression expression) {
@@ -95,15 +96,24 @@ public final class Repeatable {
         return plan.exists(new UncertainNode());
       }
       if (node instanceof AggregateFunction) {
-        DataType type = node.dataType();
-        // The sum of floating-point numbers depends on their order.
-        return !AGGREGATES.contains(node.getClass().getSimpleName()) || isFloating(type) || isCollated(node);
+        // The sum of floating-point numbers depends on their order, and 0.0 and -0.0 are equal.
+        boolean isFloating = node.dataType().existsRecursively(new FloatingType());
+        return !AGGREGATES.contains(node.getClass().getSimpleName()) || isFloating || isCollated(node);
       }
-      return node instanceof UserDefinedExpression || !node.deterministic();
+      // Spark calls aes_encrypt deterministic, although it takes a random vector if none is given.
+      return node instanceof UserDefinedExpression || node instanceof AesEncrypt || !node.deterministic();
     }
+  }
 
-    private static boolean isFloating(DataType type) {
+  private static final class FloatingType extends AbstractFunction1 {
+    public Object apply(Object type) {
       return type instanceof DoubleType || type instanceof FloatType;
+    }
+  }
+
+  private static final class CollatedType extends AbstractFunction1 {
+    public Object apply(Object type) {
+      return SparkVersions.isCollated((DataType) type);
     }
   }
 }
