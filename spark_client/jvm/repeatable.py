@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_client.jvm.capabilities import capabilities
-from spark_client.jvm.plans import java_frame
+from spark_client.jvm.plans import frame_of, java_frame
 
 
 def is_repeatable(rows: DataFrame) -> bool:
@@ -41,5 +41,24 @@ def computed_once(rows: DataFrame) -> Iterator[DataFrame]:
         java.release(stored)
 
 
+@contextmanager
+def one_source(spark: SparkSession, queries: Any) -> Iterator[Any]:
+    """Yields the plans of FROM … INSERT … INSERT … so that all read the same rows of their source.
+
+    `queries` and the result are Java lists. The source of a query that has the same rows each time is not stored.
+    """
+    java = _singleton(spark, "SharedSource")
+    source = java.of(queries) if queries.size() > 1 else None
+    if source is None or is_repeatable(rows := frame_of(spark, source)):
+        yield queries
+        return
+    with computed_once(rows) as stored:
+        yield java.over(queries, java_frame(stored))
+
+
 def _java(rows: DataFrame) -> Any:
-    return capabilities(rows.sparkSession.sparkContext._gateway).singleton("Repeatable")  # noqa: SLF001
+    return _singleton(rows.sparkSession, "Repeatable")
+
+
+def _singleton(spark: SparkSession, name: str) -> Any:
+    return capabilities(spark.sparkContext._gateway).singleton(name)  # noqa: SLF001 - PySpark has no public API for it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from pyspark.sql import Column as SparkColumn
@@ -17,6 +17,7 @@ from spark_client.jvm import Handlers
 from spark_client.jvm.catalog import name_of, pop_property, refresh, table_definition, table_exists, with_schema
 from spark_client.jvm.objects import to_python, unpacked
 from spark_client.jvm.plans import elements, frame_of, kind
+from spark_client.jvm.repeatable import one_source
 from spark_client.jvm.requests import (
     ChangeClause,
     ChangeRows,
@@ -32,7 +33,7 @@ from spark_client.table.hive_settings import parse_dynamic_partitions
 from spark_client.table.partition_spec import check_count, resolve_partition
 from spark_client.write.change import Change, Clause
 from spark_client.write.create_as_select import create_as_select
-from spark_client.write.insert import Insert, insert_all
+from spark_client.write.insert import Insert, failures_as_one_line, insert_all
 from spark_client.write.rights import check_create, check_write
 from spark_client.write.row_changes import change_rows
 from spark_client.write.rows import is_normal, normalise_static
@@ -85,18 +86,21 @@ class WriteHandlers:
     def _insert(self, request: InsertAll, objects: Any) -> None:
         session, queries = unpacked(objects, 2)
         context = self._context(session)
-        inserts = [
-            Insert(
-                f"{insert.database}.{insert.table}",
-                frame_of(context.spark, query),
-                partition=insert.partition,
-                overwrite=insert.overwrite,
-                if_not_exists=insert.if_not_exists,
-                whole=insert.whole,
-            )
-            for insert, query in zip(request.inserts, to_python(queries), strict=True)
-        ]
-        insert_all(context, inserts)
+        with ExitStack() as stack:
+            with failures_as_one_line("the INSERTs"):
+                plans = stack.enter_context(one_source(context.spark, queries))
+            inserts = [
+                Insert(
+                    f"{insert.database}.{insert.table}",
+                    frame_of(context.spark, plan),
+                    partition=insert.partition,
+                    overwrite=insert.overwrite,
+                    if_not_exists=insert.if_not_exists,
+                    whole=insert.whole,
+                )
+                for insert, plan in zip(request.inserts, to_python(plans), strict=True)
+            ]
+            insert_all(context, inserts)
 
     def _truncate(self, request: Truncate, objects: Any) -> None:
         context = self._context(objects[0])

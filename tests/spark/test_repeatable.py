@@ -153,3 +153,28 @@ def test_a_statement_has_one_current_time(spark: SparkSession, name: str) -> Non
     inserts = (f"INSERT OVERWRITE {name} PARTITION (m = {m}) SELECT id, {now} WHERE id < 3" for m in (0, 12))
     spark.sql(f"FROM range(9) {' '.join(inserts)}")
     assert spark.sql(f"SELECT DISTINCT x FROM {name} WHERE m IN (0, 12)").count() == 1
+
+
+SOURCES = {
+    "subquery": "FROM (SELECT id, rand() AS r FROM range(1000)) s",
+    "cte": "WITH c AS (SELECT id, rand() AS r FROM range(1000)) FROM c",
+    "view": "FROM {name}_view",
+    "lateral view": "FROM (SELECT id n, rand() r FROM range(500)) LATERAL VIEW explode(array(n, n + 500)) e AS id",
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_inserts_of_one_statement_read_the_same_rows(spark: SparkSession, table_name: str, source: str) -> None:
+    """As in Hive: each row goes to one of the tables."""
+    for suffix in ("a", "b"):
+        spark.sql(f"CREATE TABLE {table_name}_{suffix} (id BIGINT, r DOUBLE) STORED AS PARQUET")
+    spark.sql(f"CREATE TEMPORARY VIEW {table_name}_view AS SELECT id, rand() AS r FROM range(1000)")
+    text = SOURCES[source].format(name=table_name)
+    spark.sql(
+        f"{text} INSERT INTO {table_name}_a SELECT id, r WHERE r < 0.5 "
+        f"INSERT OVERWRITE TABLE {table_name}_b SELECT id, r WHERE r >= 0.5"
+    )
+    rows = [spark.table(f"{table_name}_{suffix}").collect() for suffix in ("a", "b")]
+    assert all(row.r < 0.5 for row in rows[0])
+    assert all(row.r >= 0.5 for row in rows[1])
+    assert sorted(row.id for part in rows for row in part) == list(range(1000))

@@ -66,7 +66,7 @@ public final class Parser extends SparkSqlParser {
 
   /** Spark's plan of a text, even if the text is a statement of this library. */
   public LogicalPlan parseSparkPlan(String text) throws Exception {
-    return earlyRules.apply(delegate.parsePlan(text));
+    return earlyRules.apply(SharedSource.marked(delegate.parsePlan(text)));
   }
 
   /**
@@ -77,8 +77,8 @@ public final class Parser extends SparkSqlParser {
     JsonNode read = read(text);
     if (read.has("pieces")) return command(read, values(context, read.get("markers")));
     try {
-      if (!read.has("script")) return earlyRules.apply(planned(text, context));
-      return script(planned(read.get("script").asText(), context), read);
+      if (!read.has("script")) return earlyRules.apply(SharedSource.marked(planned(text, context)));
+      return script(SharedSource.marked(planned(read.get("script").asText(), context)), read);
     } catch (Exception failure) {
       Platform.throwException(failure);
       return null;
