@@ -220,13 +220,15 @@ class UndropService(FileService):
         stored = next(table for table in tables if table.ref.id == table_id)
         locations = data_of(work, stored.ref, stored.encoded.decode())
         moves: list[Move] = []
+        taken: list[str] = []
         if locations and paths.canonical(locations[0]) not in work.file_operations.original_locations(drop.id):
-            # The table was dropped without its data, which is still where it was.
-            used = work.locations.others(locations[:1], table_id, None)
-            check_available(location for location, use in used.items() if use.itself)
+            taken = locations[:1]  # the table was dropped without its data, which is still where it was
         elif target.new_name and locations:
             home = str(database.encoded.decode().locationUri)
             moves = [Move(locations[0], paths.table_location(home, name.name))]
+            taken = [moves[0].target]
+        used = work.locations.others(taken, table_id, None)
+        check_available(location for location, use in used.items() if use.itself)
         if target.new_name:
             self._rename(work, stored, name, moves)
         self._undropped.check_tables(work, drop, ids, moves)

@@ -109,6 +109,40 @@ def test_a_table_that_is_undropped_does_not_share_the_directory_of_a_later_one(c
     call("undrop", UndropRequest("a", "e", newName="e2"))
 
 
+@pytest.mark.parametrize("spelling", ["file:{}/x/", "file:{}//x", "file://{}/x", "{}/x", "file:{}/y/../x"])
+def test_a_default_location_is_taken_in_every_spelling(call: Any, spelling: str) -> None:
+    home = call("get_database", "a").locationUri.removeprefix("file:")
+    call("create_table", external("a", "e", spelling.format(home)))
+    with pytest.raises(InvalidOperationError, match=TAKEN):
+        call("create_table", managed("a", "x"))
+
+
+def test_a_partition_of_another_table_has_the_default_location(call: Any) -> None:
+    home = call("get_database", "a").locationUri
+    call("create_table", external("a", "e", keys=KEYS))
+    new = partition("a", "e", ["1"])
+    new.sd.location = f"{home}/x"
+    call("add_partition", new)
+    with pytest.raises(InvalidOperationError, match=TAKEN):
+        call("create_table", managed("a", "x"))
+
+
+def test_no_table_is_renamed_or_undropped_into_the_directory_of_another(call: Any) -> None:
+    home = call("get_database", "a").locationUri
+    for name in ("m", "dropped"):
+        call("create_table", managed("a", name))
+    call("drop_table", "a", "dropped", True)
+    call("create_table", external("a", "e", f"{home}/x"))
+    Path(f"{home}/x".removeprefix("file:")).rmdir()
+    for action in (
+        lambda: rename(call, "m", "a", "x"),
+        lambda: call("undrop", UndropRequest("a", "dropped", newName="x")),
+    ):
+        with pytest.raises(InvalidOperationError, match="used by another"):
+            action()
+    assert call("get_table", "a", "m").sd.location == f"{home}/m"
+
+
 def test_two_external_tables_over_the_same_files_are_undropped(call: Any, tmp_path: Path) -> None:
     call("create_table", external("a", "e", f"file:{tmp_path}"))
     call("create_table", external("a", "f", f"file:{tmp_path}"))
