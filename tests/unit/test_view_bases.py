@@ -51,12 +51,17 @@ def test_names_in_sparks_sql_are_in_the_database_of_the_session() -> None:
     parameters = {**SPARK, "view.catalogAndNamespace.part.1": "current"}
     text = "SELECT transform(x, y -> y + 1) FROM t JOIN spark_catalog.d.u JOIN other.d.w"
     assert bases(text, **parameters) == ["current.t", "d.u"]
+    assert bases("SELECT * FROM IDENTIFIER('t') JOIN identifier('`d`.u') v", **parameters) == ["current.t", "d.u"]
+    assert bases("SELECT * FROM IDENTIFIER('d.' || 't')", **parameters) is None
+    assert bases("SELECT * FROM t VERSION AS OF 3 |> WHERE a > 1", **parameters) == ["current.t"]
 
 
 def test_names_in_trinos_sql() -> None:
     text = trino('SELECT * FROM "t" CROSS JOIN lake.d.u CROSS JOIN pg.d.w, UNNEST(x)', catalog="lake", schema="s")
     assert bases(text) == ["d.u", "s.t"]
     assert bases(trino("SELECT * FROM t")) == ["own.t"]
+    assert bases(trino('SELECT * FROM d."t$partitions" CROSS JOIN "$odd"')) == ["d.t", "own.$odd"]
+    assert bases(trino("WITH FUNCTION f(x int) RETURNS int RETURN x SELECT f(a) FROM t")) == ["own.t"]
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def bases_of(view: Table) -> list[TableName] | None:
         text = _text(view)
         if len(text.sql) > _LONGEST:
             return None
-        names = _tables(_query(text))
+        names = _tables(_query(text), text.dialect)
     except (SqlglotError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None  # a text of a user, perhaps in another language
     home = fold(view.catName)
@@ -74,8 +74,29 @@ def _query(text: _Text) -> exp.Query | exp.Values:
     return trees[0]
 
 
-def _tables(tree: exp.Query | exp.Values) -> set[tuple[str, str, str]]:
-    """Returns catalog, database and name of the tables that a query reads. The first two may be empty."""
-    sources = (source for scope in traverse_scope(tree) for source in scope.sources.values())
-    named = (source for source in sources if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier))
-    return {(table.catalog, table.db, table.name) for table in named}
+def _tables(tree: exp.Query | exp.Values, dialect: str) -> set[tuple[str, str, str]]:
+    """Returns catalog, database and name of the tables that a query reads. The first two may be empty.
+
+    Raises ValueError if the query computes the name of a table.
+    """
+    names = set()
+    for source in (source for scope in traverse_scope(tree) for source in scope.sources.values()):
+        if not isinstance(source, exp.Table):
+            continue
+        if isinstance(source.this, exp.Anonymous) and source.this.name.upper() == "IDENTIFIER":
+            names.add(_identified(source.this, dialect))
+        elif isinstance(source.this, exp.Identifier):
+            name = source.name
+            if dialect == "trino":
+                name = name.partition("$")[0] or name  # t$partitions and others are read from t
+            names.add((source.catalog, source.db, name))
+    return names
+
+
+def _identified(call: exp.Anonymous, dialect: str) -> tuple[str, str, str]:
+    """Returns the name in IDENTIFIER('d.t'). Raises ValueError if it is not a literal."""
+    (argument,) = call.expressions
+    if not (isinstance(argument, exp.Literal) and argument.is_string):
+        raise ValueError("the name of a table is computed")
+    table = exp.to_table(argument.this, dialect=dialect)
+    return table.catalog, table.db, table.name
