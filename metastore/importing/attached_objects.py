@@ -9,6 +9,7 @@ from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.partition_names import value_path
 from metastore.domain.transactions import ABORTED
 from metastore.importing.access import is_on_everything, privilege_row, remember
+from metastore.importing.identities import identity_of
 from metastore.importing.messages import is_renamed, json_message
 from metastore.importing.sources.objects import (
     SourceConstraint,
@@ -142,7 +143,8 @@ def _within(work: UnitOfWork, target: Target, batch: Sequence[HiveObjectPrivileg
 
 
 def privileges(work: UnitOfWork, target: Target, batch: Sequence[HiveObjectPrivilege]) -> int:
-    """Stores privileges, with their grantors and times."""
+    """Stores privileges, with their grantors and times. Those that every server has are here already."""
+    batch = [one for one in batch if identity_of(one) is not None]
     rows: list[dict[str, Any]] = []
     partitions: list[tuple[int, str] | None] = []
     within = _within(work, target, batch)

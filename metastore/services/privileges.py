@@ -90,8 +90,10 @@ class PrivilegeService(ClockedService):
     def select(self, principal: str | None, kind: int | None, name: ObjectName) -> list[HiveObjectPrivilege]:
         """Lists the privileges of a principal (None: of all) on an object, or on all objects if it has no kind.
 
-        An object without a database means all objects of its kind. An object that does not exist has none.
+        An object without a database means all objects of its kind. An object that does not exist has none. Without a
+        principal, its kind does not count, as in Hive.
         """
+        kind = None if principal is None else kind
         with self._store.read() as work:
             if name.kind is None:
                 return work.privileges.select(None, principal, kind)

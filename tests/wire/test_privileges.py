@@ -83,6 +83,11 @@ def test_a_privilege_is_kept_on_every_kind_of_object(
     assert listed(hive_client, ref) == []
 
 
+def test_without_a_principal_its_kind_does_not_count(hive_client: Any, refs: dict[str, HiveObjectRef]) -> None:
+    assert grant(hive_client, privilege(refs["table"], "SELECT"), privilege(refs["table"], "ALTER", "public", ROLE))
+    assert sorted(listed(hive_client, refs["table"], None, USER)) == ["ALTER", "SELECT"]
+
+
 def test_a_privilege_on_the_whole_metastore(hive_client: Any) -> None:
     user = unique("user")
     assert grant(hive_client, privilege(HiveObjectRef(GLOBAL), "CREATE", user))

@@ -5,6 +5,7 @@ of this server has added stays.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from metastore.importing import takeover
 from metastore.importing.sources.thrift_calls import ThriftCalls, UnsupportedCallError
 from metastore.importing.takeover import switch
 from metastore.storage.importing.imports import BORROWED, SWITCHED
+from tests.fixtures.hive_schema import HiveDatabase
 from tests.fixtures.server import Server, connected, running
 from tests.wire.authorization.granting import bag, everywhere, on_column, on_table
 from tests.wire.builders import table
@@ -25,6 +27,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     GrantRevokePrivilegeRequest,
     GrantRevokeRoleRequest,
     GrantRevokeType,
+    HiveObjectRef,
+    HiveObjectType,
     PrincipalType,
     Role,
 )
@@ -258,3 +262,21 @@ def test_grants_of_every_kind_are_revoked(source: Server, target: Server) -> Non
         assert left == {("changed", PrincipalType.ROLE)}
         (table_right,) = ours.list_privileges("changed", USER, whole)
         assert not table_right.grantInfo.grantOption
+
+
+def test_the_right_of_the_administrators_is_not_there_twice(
+    hive: HiveDatabase, database_url: str, tmp_path: Path
+) -> None:
+    """Every server gives it to its role admin when it is created."""
+    grant = {"USER_PRIV": "All", "PRINCIPAL_NAME": "admin", "PRINCIPAL_TYPE": "ROLE", "GRANT_OPTION": 1}
+    by = {"GRANTOR": "admin", "GRANTOR_TYPE": "ROLE", "CREATE_TIME": 1}
+    hive.insert("GLOBAL_PRIVS", USER_GRANT_ID=70, **grant, **by)
+    copy(hive.url, database_url)
+    with running(database_url, tmp_path) as server, connected(server) as client:
+        everything = HiveObjectRef(HiveObjectType.GLOBAL)
+        assert len(client.list_privileges("admin", PrincipalType.ROLE, everything)) == 1
+        hive.execute('DELETE FROM "GLOBAL_PRIVS" WHERE "USER_GRANT_ID" = 70')
+        with follower(hive.url, database_url) as one:
+            one.sweep()
+        assert len(client.list_privileges("admin", PrincipalType.ROLE, everything)) == 1
+        assert compare(hive.url, server.uri) == []
