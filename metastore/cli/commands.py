@@ -71,6 +71,7 @@ def serve(**options: Any) -> int:
     """Start a server.
 
     SIGTERM and Ctrl-C stop the server after the running calls have finished.
+    A second signal aborts the running calls.
 
     Without --database-url, the server runs its own PostgreSQL in the data directory and upgrades its schema. With
     --database-url, run `metastore db upgrade` before the first start and after each update.

@@ -55,9 +55,7 @@ def run_demo(data_dir: Path | None) -> int:
 
 def _name_pages(console: str) -> None:
     """Prints the addresses of pages about the flights."""
-    click.echo(
-        f"The console shows the flights by day, and which days are missing: {console}/tables/hive/demo/flights_by_day/partitions"
-    )
+    click.echo(f"The flights by day, with missing days: {console}/tables/hive/demo/flights_by_day/partitions")
     click.echo(f"The skew of their destinations: {console}/tables/hive/demo/flights/skew")
 
 

@@ -108,5 +108,5 @@ def _password(file: Path) -> str:
 def _tools(url: URL, name: str) -> str:
     address = f"{url.host or 'HOST'}:{url.port or 5432}"
     reader = URL.create("postgresql", name, _HIDDEN, url.host or "HOST", url.port or 5432, url.database)
-    shown = reader.render_as_string(hide_password=False)
+    shown = reader.render_as_string(hide_password=False).replace(" ", "%20")  # which SQLAlchemy leaves as it is
     return _TOOLS.format(address=address, database=url.database, name=name, password=_HIDDEN, url=shown).rstrip()

@@ -77,7 +77,8 @@ def session_line(session: Mapping[str, Any]) -> str:
     request = f"request {session['request']}, " if "request" in session else ""
     duration = f" for {session['seconds']:g} s" if "seconds" in session else ""
     if hint := session.get("hint"):
-        return f"{request}pid {session['pid']}, {session['application']} of {session['user']}, {hint}"
+        process = f"pid {session['pid']}, " if session["pid"] else ""
+        return f"{request}{process}{session['application']} of {session['user']}, {hint}"
     where = f"{session['application']} of {session.get('user', '?')} at {session.get('address', 'a socket')}"
     sql = f": {' '.join(session['sql'].split())}" if session.get("sql") else ""
     return f"{request}pid {session['pid']}, {where}, {session.get('state', '?')}{duration}{sql}"

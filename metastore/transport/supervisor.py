@@ -220,6 +220,7 @@ class Supervisor:
         if number not in _STOP_SIGNALS:
             return
         if self._draining:
+            logger.warning("a second signal, %s: running calls are aborted", signal.Signals(number).name)
             self._status = 1
             self._kill(self._running())
         else:
