@@ -20,6 +20,7 @@ COMMANDS = {
     "promises": ["tests.bench.promises"],
     "races": ["tests.bench.faults", "races", "--rounds", "2"],
     "zipf": ["tests.bench.zipf", "--partitions", "2", "--rows", "300", "--rounds", "1", "--no-write"],
+    "reading": ["tests.bench.reading", "--partitions", "10", "--files", "1", "--rows", "10", "--rounds", "1"],
     "random-sql": ["tests.bench.random_sql", "--steps", "4", "--each", "2", "--inserts", "3", "--partitions", "0"],
 }
 PRINTED = {
@@ -30,6 +31,7 @@ PRINTED = {
     "promises": "promises hold",
     "races": "check: 0 problems",
     "zipf": "list bucketing",
+    "reading": "given the files by hand",
     "random-sql": "0 wrong",
 }
 
