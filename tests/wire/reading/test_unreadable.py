@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,16 @@ import pyarrow as pa
 import pytest
 
 from metastore.client import MetastoreClient, dataset, files
-from metastore.client.errors import InvalidFilterError, NoSuchTableError, UnreadableTableError
+from metastore.client.errors import (
+    InvalidFilterError,
+    MetastoreRefusedError,
+    NoSuchTableError,
+    StaleSnapshotError,
+    UnreadableTableError,
+)
 from tests.wire.reading.tables import ORC, make_table, write_file
+from thrift_idl.gen.hive_metastore.ttypes import FieldSchema
+from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
 
 AVRO = (
     "org.apache.hadoop.hive.ql.io.avro.AvroContainerInputFormat",
@@ -50,6 +59,35 @@ def test_the_error_names_what_reads_the_table(metastore: MetastoreClient, kind: 
         with pytest.raises(UnreadableTableError, match=message) as caught:
             function(metastore, written.full_name)
         assert "\n" not in str(caught.value)
+
+
+def test_a_dependent_table_goes_with_its_base(metastore: MetastoreClient) -> None:
+    """A base that the reader may not see is in test_reading_rights.py."""
+    base = make_table(metastore, {"id": "bigint"}, {"ds": "string"})
+    base.overwrite(["1"], pa.table({"id": pa.array([1], pa.int64())}))
+    keys = [FieldSchema("ds", "string")]
+    metastore.create_dependent_table(CreateDependentTableRequest(base.database, "d", keys, base.database, "t"))
+    metastore.add_partitions(base.database, "d", [["1"]], if_not_exists=False)
+    with pytest.raises(MetastoreRefusedError, match="d depends on it"):
+        metastore.drop_table(base.database, "t")
+    metastore.drop_table(base.database, "t", cascade=True)
+    for function in (dataset, files):
+        with pytest.raises(NoSuchTableError) as caught:
+            function(metastore, f"{base.database}.d")
+        assert "\n" not in str(caught.value)
+
+
+def test_a_partition_whose_directory_is_gone(metastore: MetastoreClient) -> None:
+    """An engine has removed it: the partition has no rows, as in Spark and Hive."""
+    written = make_table(metastore, {"id": "bigint"}, {"ds": "string"})
+    for day in ("1", "2"):
+        written.overwrite([day], pa.table({"id": pa.array([int(day)], pa.int64())}))
+    planned = dataset(metastore, written.full_name)
+    shutil.rmtree(Path(next(files(metastore, written.full_name, "ds = '1'")).path).parent)
+    with pytest.raises(StaleSnapshotError, match=r"\.parquet of .*\.t was removed or replaced since") as caught:
+        planned.to_table()
+    assert "\n" not in str(caught.value)
+    assert dataset(metastore, written.full_name).to_table()["id"].to_pylist() == [2]
 
 
 def test_avro_is_listed_but_not_read(metastore: MetastoreClient) -> None:
