@@ -58,8 +58,8 @@ promises: $(READY)  ## Attack a server with TLS and grants, and check each promi
 random-sql: $(READY)  ## Compare random statements through four interfaces with SQLite: make random-sql ARGS="--seed 7" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.bench.random_sql $(ARGS)
 
-readers: $(CLASSES)  ## Compare the rows of 200 random tables, read by Spark and by Arrow (not part of the tests)
-	@READERS_TABLES=$${READERS_TABLES:-200} .venv/bin/python -m pytest -q tests/spark/test_readers.py
+readers: $(CLASSES)  ## Compare 200 random tables, read by Spark and by Arrow, and read beside 200 overwrites (not part of the tests)
+	@READERS_TABLES=$${READERS_TABLES:-200} READERS_OVERWRITES=$${READERS_OVERWRITES:-200} .venv/bin/python -m pytest -q tests/spark/test_readers.py tests/wire/reading/test_snapshot.py
 
 audit: $(READY)  ## Check the image's packages for known vulnerabilities (not part of the tests)
 	@.venv/bin/python scripts/audit.py

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 
 from metastore.client import MetastoreClient, connect, dataset
@@ -17,6 +23,7 @@ from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
 from tests.fixtures.server import Server
 from tests.wire.reading.tables import Written, make_table, write_file
 
+OVERWRITES = int(os.environ.get("READERS_OVERWRITES", "25"))
 EXTERNAL: dict[str, Any] = {"tableType": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE"}}
 
 
@@ -119,10 +126,24 @@ def test_a_directory_whose_newer_rows_are_elsewhere_is_rejected(metastore: Metas
         dataset(metastore, table.full_name)
 
 
+def in_duckdb(found: ds.Dataset) -> list[int]:
+    with duckdb.connect() as connection:
+        return [number for (number,) in connection.from_arrow(found).project("id").fetchall()]
+
+
+ENGINES: dict[str, Callable[[ds.Dataset], list[int]]] = {
+    "pyarrow": lambda found: [number for batch in found.to_batches() for number in batch["id"].to_pylist()],
+    "pandas": lambda found: found.to_table().to_pandas()["id"].tolist(),
+    "polars": lambda found: pl.scan_pyarrow_dataset(found).select("id").collect()["id"].to_list(),
+    "DuckDB": in_duckdb,
+}
+
+
 def test_readers_never_see_a_mixture(metastore_server: Server, metastore: MetastoreClient) -> None:
     """Each overwrite writes one number into all rows of all partitions, in one transaction."""
     written = make_table(metastore, {"id": "bigint"}, {"ds": "string"})
-    rounds, mixed, seen = 25, [], set()
+    seen: dict[str, set[int]] = {name: set() for name in ENGINES}
+    mixed: list[tuple[str, list[int]]] = []
     done = threading.Event()
 
     def write(number: int) -> None:
@@ -134,20 +155,25 @@ def test_readers_never_see_a_mixture(metastore_server: Server, metastore: Metast
         written.publish_all(query_id, {(day,): f"file:{root}/ds={day}" for day in ("1", "2", "3")})
 
     def overwrite() -> None:
-        for number in range(1, rounds):
-            write(number)
-        done.set()
+        try:
+            for number in range(1, OVERWRITES):
+                write(number)
+        finally:
+            done.set()
+
+    def read_until_done(engine: str) -> None:
+        with connect(metastore_server.uri) as client:
+            while not done.is_set():
+                numbers = ENGINES[engine](dataset(client, written.full_name))
+                seen[engine].update(numbers)
+                if len(numbers) != 30 or len(set(numbers)) != 1:
+                    mixed.append((engine, numbers))
 
     write(0)
-    writer = threading.Thread(target=overwrite)
-    writer.start()
-    with connect(metastore_server.uri) as client:
-        while not done.is_set():
-            numbers = dataset(client, written.full_name).to_table()["id"].to_pylist()
-            seen.update(numbers)
-            if len(numbers) != 30 or len(set(numbers)) != 1:
-                mixed.append(numbers)
-    writer.join()
+    with ThreadPoolExecutor(len(ENGINES) + 1) as threads:
+        for each in [threads.submit(overwrite), *(threads.submit(read_until_done, engine) for engine in ENGINES)]:
+            each.result()
     assert mixed == []
-    assert read_ids(dataset(metastore, written.full_name)) == [rounds - 1] * 30
-    assert len(seen) > 1
+    assert read_ids(dataset(metastore, written.full_name)) == [OVERWRITES - 1] * 30
+    assert min(map(len, seen.values())) >= 1
+    assert max(map(len, seen.values())) > 1
