@@ -46,7 +46,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
         ("table",),
         ("scan",),
         ("write",),
-        ("survey", "joins"),
+        ("survey", "joins", "care"),
         ("statements.grammar",),
         ("statements.run",),
         ("streams",),

@@ -1,11 +1,18 @@
-"""EXPIRE in a session."""
+"""EXPIRE and OPTIMIZE in a session."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from spark_client import Session
-from spark_client.errors import MetastoreRefusedError, NoSuchTableError
+from metastore.client.structs import Partition
+from spark_client import Session, care
+from spark_client.context import Context
+from spark_client.errors import InvalidStatementError, MetastoreRefusedError, NoSuchTableError, WriteFailedError
+from tests.spark.tables import DEFAULT, directories, layout
+
+QUIET = "'care.compaction.quiet.period' = '0', 'care.compaction.min.files' = '3'"
 
 
 def test_expired_partitions_are_dropped(spark: Session, table_name: str) -> None:
@@ -37,3 +44,172 @@ def test_tables_that_do_not_expire_are_refused(spark: Session, table_name: str) 
         spark.sql(f"EXPIRE {table_name}")
     with pytest.raises(NoSuchTableError):
         spark.sql(f"EXPIRE {table_name}_missing")
+
+
+def load(spark: Session, name: str, days: tuple[str, ...] = ("1", "2"), loads: int = 3) -> list[Any]:
+    """Appends to each day in several loads. Returns all rows."""
+    for number in range(loads):
+        for day in days:
+            spark.sql(f"INSERT INTO {name} SELECT id + {number * 100}, int(id % 4), {day} FROM range(0, 100, 1, 1)")
+    return rows_of(spark, name)
+
+
+def rows_of(spark: Session, name: str) -> list[Any]:
+    return sorted(spark.table(name).collect(), key=str)
+
+
+def make(spark: Session, name: str, clause: str = "STORED AS PARQUET", more: str = "") -> None:
+    spark.sql(f"CREATE TABLE {name} (id BIGINT, x INT) PARTITIONED BY (day INT) {clause} TBLPROPERTIES ({QUIET}{more})")
+
+
+def partitions(spark: Session, name: str) -> dict[str, Partition]:
+    return {one.values[0]: one for one in spark.metastore.get_partitions("default", name)}
+
+
+def outcomes(spark: Session, statement: str) -> list[tuple[str, int, int, str]]:
+    rows = [(row.partition, row.files, row.files_after, row.outcome) for row in spark.sql(statement).collect()]
+    return sorted(rows)
+
+
+@pytest.mark.parametrize("format_", ["PARQUET", "ORC"])
+def test_small_files_become_one(spark: Session, table_name: str, format_: str) -> None:
+    make(spark, table_name, f"STORED AS {format_}")
+    load(spark, table_name)
+    spark.sql(f"INSERT INTO {table_name} VALUES (7, 7, 3)")
+    data, before = rows_of(spark, table_name), partitions(spark, table_name)
+    statement = f"OPTIMIZE {table_name}"
+    assert outcomes(spark, f"{statement} DRY RUN") == [(f"day={day}", 3, 1, "would be compacted") for day in (1, 2)]
+    assert partitions(spark, table_name) == before
+    assert outcomes(spark, statement) == [(f"day={day}", 3, 1, "compacted") for day in (1, 2)]
+    after = partitions(spark, table_name)
+    assert rows_of(spark, table_name) == data
+    assert [sum(directories(after[day]).values()) for day in ("1", "2", "3")] == [1, 1, 1]
+    assert after["3"] == before["3"], "it has one file"
+    assert (after["1"].parameters["numFiles"], after["1"].parameters["numRows"]) == ("1", "300")
+    assert outcomes(spark, statement) == []
+    spark.sql(f"UNDROP TABLE {table_name} PARTITION (day = 1)")
+    assert sum(directories(partitions(spark, table_name)["1"]).values()) == 3
+    assert rows_of(spark, table_name) == data
+
+
+def test_a_condition_selects_partitions(spark: Session, table_name: str) -> None:
+    make(spark, table_name)
+    load(spark, table_name, ("1", "2", "NULL"))
+    assert outcomes(spark, f"OPTIMIZE {table_name} WHERE day > 1 AND day < 5 DRY RUN") == [
+        ("day=2", 3, 1, "would be compacted")
+    ]
+    assert outcomes(spark, f"OPTIMIZE {table_name} WHERE day IS NULL") == [
+        ("day=__HIVE_DEFAULT_PARTITION__", 3, 1, "compacted")
+    ]
+    for condition in ("id > 1", "day >", "missing = 1"):
+        with pytest.raises(InvalidStatementError, match=r"condition on the partition columns of default\..* \(day\): "):
+            spark.sql(f"OPTIMIZE {table_name} WHERE {condition}")
+
+
+def test_skew_directories_stay(spark: Session, table_name: str) -> None:
+    make(spark, table_name, "SKEWED BY (x) ON (1, 2) STORED AS DIRECTORIES STORED AS PARQUET")
+    data = load(spark, table_name, loads=4)
+    before = partitions(spark, table_name)["1"]
+    assert directories(before) == {DEFAULT: 4, "x=1": 4, "x=2": 4}
+    assert [row[2:] for row in outcomes(spark, f"OPTIMIZE {table_name}")] == [(3, "compacted")] * 2
+    after = partitions(spark, table_name)["1"]
+    assert directories(after) == {DEFAULT: 1, "x=1": 1, "x=2": 1}
+    assert (after.skew.columns, after.skew.values) == (before.skew.columns, before.skew.values)
+    assert rows_of(spark, table_name) == data
+
+
+def test_buckets_stay(spark: Session, table_name: str) -> None:
+    make(spark, table_name, "CLUSTERED BY (id) SORTED BY (id) INTO 2 BUCKETS STORED AS PARQUET")
+    data = load(spark, table_name)
+    assert [row[1:] for row in outcomes(spark, f"OPTIMIZE {table_name}")] == [(6, 2, "compacted")] * 2
+    assert [sum(directories(one).values()) for one in partitions(spark, table_name).values()] == [2, 2]
+    assert rows_of(spark, table_name) == data
+
+
+def test_a_table_without_partitions(spark: Session, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (id BIGINT) STORED AS PARQUET TBLPROPERTIES ({QUIET})")
+    for number in range(3):
+        spark.sql(f"INSERT INTO {table_name} SELECT id + {number} FROM range(0, 10, 1, 1)")
+    data = rows_of(spark, table_name)
+    assert outcomes(spark, f"OPTIMIZE {table_name}") == [("", 3, 1, "compacted")]
+    assert layout(spark.metastore.get_table("default", table_name).location or "") == {"": 1}
+    assert rows_of(spark, table_name) == data
+    with pytest.raises(InvalidStatementError, match="has no partitions: OPTIMIZE it without WHERE"):
+        spark.sql(f"OPTIMIZE {table_name} WHERE id = 1")
+
+
+def test_rows_of_a_merged_file_have_the_order_of_the_files(spark: Session, table_name: str) -> None:
+    make(spark, table_name)
+    for start in (0, 1000, 2000, 3000):
+        for day in (1, 2):
+            spark.sql(f"INSERT INTO {table_name} SELECT id, 0, {day} FROM range({start}, {start + 500}, 1, 1)")
+    assert len(outcomes(spark, f"OPTIMIZE {table_name}")) == 2
+    for one in partitions(spark, table_name).values():
+        ids = [row.id for row in spark.read.parquet(one.location).coalesce(1).collect()]
+        runs = [ids[at : at + 500] for at in range(0, 2000, 500)]
+        assert sorted(run[0] for run in runs) == [0, 1000, 2000, 3000]
+        assert all(run == list(range(run[0], run[0] + 500)) for run in runs)
+
+
+@pytest.mark.parametrize("step", ["planned", "staged"])
+def test_a_partition_that_changes_meanwhile_is_left_as_it_is(spark: Session, table_name: str, step: str) -> None:
+    make(spark, table_name)
+    load(spark, table_name)
+    added = []
+
+    def insert(reached: str) -> None:
+        if reached == step and not added:
+            added.append(reached)
+            spark.sql(f"INSERT INTO {table_name} VALUES (999, 9, 1)")
+
+    context = Context(spark, spark.metastore, insert)
+    found = sorted(care.compact(context, f"default.{table_name}", dry_run=False), key=lambda one: one.partition)
+    assert [(one.partition, one.outcome) for one in found] == [("day=1", care.CHANGED), ("day=2", care.COMPACTED)]
+    assert sum(directories(partitions(spark, table_name)["1"]).values()) == 4
+    assert len(rows_of(spark, table_name)) == 601
+
+
+def test_a_failure_leaves_the_partitions(spark: Session, table_name: str) -> None:
+    make(spark, table_name)
+    data = load(spark, table_name)
+    failed = []
+
+    def fail(reached: str) -> None:
+        if reached == "staged" and not failed:
+            failed.append(reached)
+            raise WriteFailedError("the disk is full")
+
+    context = Context(spark, spark.metastore, fail)
+    found = list(care.compact(context, f"default.{table_name}", dry_run=False))
+    assert {one.outcome for one in found} == {"failed: the disk is full"}
+    assert rows_of(spark, table_name) == data
+    assert {one.outcome for one in care.compact(context, f"default.{table_name}", dry_run=False)} == {care.COMPACTED}
+
+
+def test_bases_of_dependent_partitions_are_left(spark: Session, table_name: str) -> None:
+    make(spark, table_name)
+    load(spark, table_name)
+    dependent = f"{table_name}_d"
+    spark.sql(f"CREATE DEPENDENT TABLE {dependent} PARTITIONED BY (day INT) DEPENDS ON TABLE {table_name}")
+    spark.sql(f"ALTER TABLE {dependent} ADD PARTITION (day = 1)")
+    assert outcomes(spark, f"OPTIMIZE {table_name}") == [
+        ("day=1", 3, 1, "skipped: partitions of dependent tables rest on it"),
+        ("day=2", 3, 1, "compacted"),
+    ]
+
+
+def test_limits_end_a_run(spark: Session, table_name: str) -> None:
+    make(spark, table_name)
+    load(spark, table_name)
+    assert care.optimize(table_name, max_bytes=1, spark=spark) == []
+    assert care.optimize(table_name, max_minutes=0, spark=spark) == []
+    assert len(care.optimize(table_name, dry_run=True, spark=spark)) == 2
+    assert len(care.optimize(table_name, max_bytes=10**9, max_minutes=60, spark=spark)) == 2
+
+
+def test_tables_whose_policies_do_not_allow_it_are_refused(spark: Session, table_name: str) -> None:
+    make(spark, table_name, more=", 'care.compaction' = 'off'")
+    with pytest.raises(MetastoreRefusedError, match=r"are not compacted: care\.compaction is off"):
+        spark.sql(f"OPTIMIZE {table_name}")
+    with pytest.raises(NoSuchTableError):
+        spark.sql(f"OPTIMIZE {table_name}_missing")

@@ -1,4 +1,4 @@
-"""Parses EXPIRE name [DRY RUN]. Pure."""
+"""Parses EXPIRE name [DRY RUN] and OPTIMIZE name [WHERE condition] [DRY RUN]. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spark_client.statements.grammar.reader import Reader, usage
 
-_CANDIDATE = re.compile(r"\bexpire\b", re.IGNORECASE)
+_CANDIDATE = re.compile(r"\b(expire|optimize)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,15 +18,44 @@ class Expire:
     dry_run: bool = False
 
 
-def parse(text: str) -> Expire | None:
-    """Returns the statement, or None if it is Spark's. Raises InvalidStatementError for a syntax error."""
+@dataclass(frozen=True, slots=True)
+class Optimize:
+    """OPTIMIZE. The name and the condition are as written."""
+
+    table: str
+    where: str | None = None
+    dry_run: bool = False
+
+
+def parse(text: str) -> Expire | Optimize | None:
+    """Returns the statement, or None if it is Spark's or Delta Lake's. Raises InvalidStatementError."""
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
-    if not reader.take("EXPIRE"):
+    if reader.take("EXPIRE"):
+        with usage("EXPIRE name [DRY RUN]"):
+            table = reader.table_name()
+            dry_run = reader.take("DRY", "RUN")
+            reader.expect_end()
+        return Expire(table, dry_run)
+    return _optimize(reader) if reader.take("OPTIMIZE") else None
+
+
+def _optimize(reader: Reader) -> Optimize | None:
+    table = reader.multipart_name()
+    if table is None:  # Delta Lake's OPTIMIZE '/path'
         return None
-    with usage("EXPIRE name [DRY RUN]"):
-        table = reader.table_name()
-        dry_run = reader.take("DRY", "RUN")
-        reader.expect_end()
-    return Expire(table, dry_run)
+    where = None
+    if reader.take("WHERE"):
+        with usage("OPTIMIZE name [WHERE condition] [DRY RUN]"):
+            where = _condition(reader)
+    dry_run = reader.take("DRY", "RUN")
+    return None if reader.peek() else Optimize(table, where, dry_run)
+
+
+def _condition(reader: Reader) -> str:
+    """Reads everything before DRY RUN at the end."""
+    first = reader.next()
+    while reader.peek() and not reader.ends_with("DRY", "RUN"):
+        reader.next()
+    return reader.text_from(first)

@@ -13,6 +13,7 @@ FIRST_WORDS: Final = (
     "DELETE",
     "LOAD",
     "MERGE",
+    "OPTIMIZE",
     r"SET\s+GLOBAL",
     r"SET\s+hive\.create-empty-bucket-files",
     "SWITCH",

@@ -55,6 +55,12 @@ class Reader:
         self._next += len(words)
         return True
 
+    def ends_with(self, *words: str) -> bool:
+        """Returns whether exactly these words remain."""
+        return len(self._tokens) - self._next == len(words) and all(
+            token.matches(word) for token, word in zip(self._tokens[self._next :], words, strict=True)
+        )
+
     def follows(self, word: str) -> bool:
         """Returns whether the last token that was read is this word."""
         return self._next > 0 and self._tokens[self._next - 1].matches(word)

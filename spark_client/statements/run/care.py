@@ -1,31 +1,59 @@
-"""Executes EXPIRE, which drops partitions by the retention of their table."""
+"""Executes EXPIRE, which drops partitions by the retention of their table, and OPTIMIZE, which merges small files."""
 
 from __future__ import annotations
+
+from dataclasses import astuple
+from typing import Final
 
 from pyspark.sql import DataFrame
 
 from metastore.client.care import expire
+from spark_client.care import compact
 from spark_client.context import Context
+from spark_client.errors import NoSuchTableError
 from spark_client.jvm.catalog import refresh
-from spark_client.statements.grammar.care import Expire
+from spark_client.statements.grammar.care import Expire, Optimize
 from spark_client.statements.run.clauses import resolve_table
+from spark_client.table.settings import PROVIDER
 
-_REPORT = "partition string, files bigint, bytes bigint, outcome string"
+_EXPIRED: Final = "partition string, files bigint, bytes bigint, outcome string"
+_COMPACTED: Final = (
+    "partition string, files bigint, bytes bigint, files_after bigint, bytes_after bigint, outcome string"
+)
 
 
-def columns(_: Context, __: Expire) -> str:
-    """Returns the columns of the statement's rows."""
-    return _REPORT
+def columns(context: Context, statement: Expire | Optimize) -> str | None:
+    """Returns the columns of the statement's rows, or None for OPTIMIZE of a table of Delta Lake."""
+    if isinstance(statement, Expire):
+        return _EXPIRED
+    return None if _is_of_delta(context, statement) else _COMPACTED
 
 
-def execute(context: Context, statement: Expire, _: str) -> DataFrame:
-    """Drops expired partitions. Returns a row for each, and for each expired partition that is kept.
+def execute(context: Context, statement: Expire | Optimize, _: str) -> DataFrame:
+    """Runs the statement. Returns a row for each partition that it changes, would change or leaves as it is.
 
-    Raises MetastoreRefusedError for a protected table or one without retention, NoSuchTableError.
+    Raises MetastoreRefusedError if the policies of the table do not allow it, NoSuchTableError, and for OPTIMIZE the
+    errors of `spark_client.care.optimize`.
     """
     database, table = resolve_table(context, statement.table)
     context.metastore.get_table(database, table)  # the error for a missing table
-    rows = list(expire(context.metastore.methods, database, table, dry_run=statement.dry_run))
+    if isinstance(statement, Expire):
+        rows = [tuple(each) for each in expire(context.metastore.methods, database, table, dry_run=statement.dry_run)]
+    else:
+        name, where = f"{database}.{table}", statement.where
+        found = compact(context, name, where, dry_run=statement.dry_run)
+        rows = [astuple(each) for each in found]
     if not statement.dry_run:
         refresh(context.spark, database, table)
-    return context.spark.createDataFrame(rows, _REPORT)
+    return context.spark.createDataFrame(rows, _EXPIRED if isinstance(statement, Expire) else _COMPACTED)
+
+
+def _is_of_delta(context: Context, statement: Optimize) -> bool:
+    """Returns whether Delta Lake has the table, which may be a path: delta.`/path`."""
+    if statement.table.lower().startswith("delta."):
+        return True
+    try:
+        table = context.metastore.get_table(*resolve_table(context, statement.table))
+    except NoSuchTableError:
+        return False
+    return str(table.parameters.get(PROVIDER, "")).lower() == "delta"

@@ -1,11 +1,11 @@
-"""EXPIRE is handled; other statements are left to Spark."""
+"""EXPIRE and OPTIMIZE are handled; other statements are left to Spark and Delta Lake."""
 
 from __future__ import annotations
 
 import pytest
 
 from spark_client.errors import InvalidStatementError
-from spark_client.statements.grammar.care import Expire, parse
+from spark_client.statements.grammar.care import Expire, Optimize, parse
 
 
 @pytest.mark.parametrize(
@@ -15,9 +15,16 @@ from spark_client.statements.grammar.care import Expire, parse
         ("expire `a b`.t dry run ;", Expire("`a b`.t", dry_run=True)),
         ("EXPIRE /* old */ a.b.t DRY RUN -- tonight", Expire("a.b.t", dry_run=True)),
         ("EXPIRE dry", Expire("dry")),
+        ("OPTIMIZE t", Optimize("t")),
+        ("optimize a.`t` dry run;", Optimize("a.`t`", dry_run=True)),
+        (
+            "OPTIMIZE t WHERE dt >= '2024-01-01' AND (h = 1 OR dry = 'DRY RUN') DRY RUN",
+            Optimize("t", "dt >= '2024-01-01' AND (h = 1 OR dry = 'DRY RUN')", dry_run=True),
+        ),
+        ("OPTIMIZE t WHERE dry = run", Optimize("t", "dry = run")),
     ],
 )
-def test_claimed(text: str, wanted: Expire) -> None:
+def test_claimed(text: str, wanted: Expire | Optimize) -> None:
     assert parse(text) == wanted
 
 
@@ -34,3 +41,8 @@ def test_left_to_spark(text: str) -> None:
 def test_refused(text: str) -> None:
     with pytest.raises(InvalidStatementError, match=r"expected .* Write: EXPIRE name"):
         parse(text)
+
+
+def test_a_condition_is_required_after_where() -> None:
+    with pytest.raises(InvalidStatementError, match=r"expected more, found the end .* Write: OPTIMIZE name"):
+        parse("OPTIMIZE t WHERE")
