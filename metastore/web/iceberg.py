@@ -123,7 +123,7 @@ class IcebergRoutes:
 
     def routes(self) -> list[Route]:
         """Returns one route for all paths: names in them may contain encoded slashes."""
-        methods = ["GET", "HEAD", "POST", "PUT", "DELETE"]
+        methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
         return [Route(f"{ROOT}/{{rest:path}}", self.answer, methods=methods), Route(ROOT, self.answer, methods=methods)]
 
     async def answer(self, request: Request) -> Response:

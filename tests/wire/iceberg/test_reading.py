@@ -163,6 +163,8 @@ def test_lists_have_pages_only_if_they_are_asked_for(console: Console, iceberg: 
         ("POST", "namespaces", 405, "UnsupportedOperationException"),
         ("DELETE", "namespaces/default", 405, "UnsupportedOperationException"),
         ("POST", "oauth/tokens", 404, "NotFoundException"),
+        ("PATCH", "namespaces", 405, "UnsupportedOperationException"),
+        ("OPTIONS", "", 404, "NotFoundException"),
         ("GET", "namespaces/default/tables?pageSize=-1", 400, "BadRequestException"),
     ],
 )
