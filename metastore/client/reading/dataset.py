@@ -34,7 +34,7 @@ class HiveDataset(ds.FileSystemDataset):  # type: ignore[misc]
         snapshot: Snapshot,
         columns: Columns | None = None,
         extra: pc.Expression | None = None,
-        filesystem: Any = None,
+        systems: FileSystems | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         """Creates the dataset. `metastore.client.dataset` is its ordinary constructor.
@@ -43,18 +43,18 @@ class HiveDataset(ds.FileSystemDataset):  # type: ignore[misc]
             snapshot: the files.
             columns: the columns of the dataset. None: all.
             extra: a filter in addition to the one of the snapshot.
-            filesystem: a file system of pyarrow or fsspec instead of the ones that the locations name.
+            systems: the file systems of the files.
             progress: receives the number of files that have been read, and of all, during each read.
         """
         self._snapshot, self._columns = snapshot, columns or snapshot.columns
-        self._extra, self._filesystem, self._progress = extra, filesystem, progress
-        self._systems = FileSystems(filesystem)
+        self._extra, self._progress = extra, progress
+        self._systems = systems or FileSystems()
         self._fragments = FragmentList(snapshot, self._systems)
         schema = self._columns.schema()
         super().__init__(self._fragments.kept(), schema, self._fragments.format, self._fragments.filesystem)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return HiveDataset, (self._snapshot, self._columns, self._extra, self._filesystem)
+        return HiveDataset, (self._snapshot, self._columns, self._extra, self._systems)
 
     def scanner(
         self,
@@ -81,7 +81,7 @@ class HiveDataset(ds.FileSystemDataset):  # type: ignore[misc]
     def filter(self, expression: pc.Expression) -> HiveDataset:
         """Returns a dataset of the rows for which an expression is true, with the same files."""
         extra = expression if self._extra is None else self._extra & expression
-        return HiveDataset(self._snapshot, self._columns, extra, self._filesystem, self._progress)
+        return HiveDataset(self._snapshot, self._columns, extra, self._systems, self._progress)
 
     def shard(self, index: int, count: int) -> HiveDataset:
         """Returns every `count`-th file, beginning with number `index`: the part of one of several workers."""
@@ -91,7 +91,7 @@ class HiveDataset(ds.FileSystemDataset):  # type: ignore[misc]
             sources.append(replace(source, files=source.files[first::count]))
             position += len(source.files)
         part = replace(self._snapshot, sources=tuple(sources))
-        return HiveDataset(part, self._columns, self._extra, self._filesystem)
+        return HiveDataset(part, self._columns, self._extra, self._systems)
 
     def replace_schema(self, schema: pa.Schema) -> ds.Dataset:
         """Returns a dataset in memory with the rows and another schema."""

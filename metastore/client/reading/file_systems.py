@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pyarrow import fs
@@ -23,10 +24,20 @@ _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")  # of every AWS 
 class FileSystems:
     """The file systems of the locations of one table. Each is opened once. Threads may share it."""
 
-    def __init__(self, given: Any = None) -> None:
-        """`given`: a file system of pyarrow or fsspec for all locations, instead of the ones that they name."""
+    def __init__(self, given: Any = None, options: Mapping[str, Any] | None = None) -> None:
+        """Prepares to open file systems.
+
+        Args:
+            given: a file system of pyarrow or fsspec for all locations, instead of the ones that they name.
+            options: parameters of fsspec's file system for remote locations, such as credentials.
+        """
+        self._parameters = (given, options)
         self._given = None if given is None else _arrow(given)
+        self._options = options
         self._opened: dict[tuple[str, str], fs.FileSystem] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FileSystems, self._parameters
 
     def of(self, location: str) -> tuple[fs.FileSystem, str]:
         """Returns the file system of a location and the path in it. As in Hadoop, nothing is percent-encoded.
@@ -36,7 +47,7 @@ class FileSystems:
         scheme, authority, path = parse(location)
         files = self._given or self._opened.get((scheme, authority))
         if files is None:
-            files = self._opened[scheme, authority] = _open(scheme, authority, location)
+            files = self._opened[scheme, authority] = _open(scheme, authority, location, self._options)
         return files, path if scheme in ("file", "hdfs", "viewfs") else f"{authority}{path}"
 
 
@@ -55,19 +66,25 @@ def engine_path(location: str) -> str:
     return f"{'s3' if scheme in _S3 else scheme}://{authority}{path}"
 
 
-def _open(scheme: str, authority: str, location: str) -> fs.FileSystem:
+def _open(scheme: str, authority: str, location: str, options: Mapping[str, Any] | None) -> fs.FileSystem:
     if scheme == "file":
         return fs.LocalFileSystem()
+    if options is not None:
+        return _fsspec("s3" if scheme in _S3 else scheme, location, options)
     if scheme in _S3:
         return _s3(authority)
     if scheme in ("hdfs", "viewfs"):
         return fs.HadoopFileSystem.from_uri(f"{scheme}://{authority}")
     if scheme == "gs":
         return fs.GcsFileSystem()
+    return _fsspec(scheme, location, {})
+
+
+def _fsspec(scheme: str, location: str, options: Mapping[str, Any]) -> fs.FileSystem:
     try:
         import fsspec
 
-        return _arrow(fsspec.filesystem(scheme))
+        return _arrow(fsspec.filesystem(scheme, **options))
     except (ImportError, ValueError) as error:
         raise UnreadableTableError(f"{location}: {error}; install the fsspec package that serves {scheme}:") from None
 

@@ -49,6 +49,7 @@ def dataset(
     columns: Sequence[str] | None = None,
     *,
     filesystem: Any = None,
+    storage_options: Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
     user: str | None = None,
     credentials: Credentials | None = None,
@@ -66,6 +67,7 @@ def dataset(
             process only.
         columns: names of columns. Default: all.
         filesystem: a file system of pyarrow or fsspec, instead of the ones that the locations name.
+        storage_options: parameters of fsspec's file system for remote locations, such as credentials, as in pandas.
         progress: True shows progress on standard error, False never does. Default: if that is a terminal. A function
             receives the number of finished steps and their total.
         user: user name. Default: as for `connect`.
@@ -79,10 +81,11 @@ def dataset(
     """
     bar = progress_bar(table, progress)
     text = where if isinstance(where, str) else None
+    systems = FileSystems(filesystem, storage_options)
     with _client(uri, user, credentials) as client:
-        snapshot = Snapshots(client, FileSystems(filesystem), bar).take(*_split(table), text)
+        snapshot = Snapshots(client, systems, bar).take(*_split(table), text)
     expression = None if text is not None else where
-    return HiveDataset(snapshot, snapshot.columns.chosen(columns), expression, filesystem, bar)
+    return HiveDataset(snapshot, snapshot.columns.chosen(columns), expression, systems, bar)
 
 
 def read(
@@ -108,6 +111,7 @@ def files(
     *,
     rows: bool = False,
     filesystem: Any = None,
+    storage_options: Mapping[str, Any] | None = None,
     progress: Progress | bool | None = None,
     user: str | None = None,
     credentials: Credentials | None = None,
@@ -123,13 +127,14 @@ def files(
         where: a text as for `dataset`. The files may have other rows, too.
         rows: also count the rows of each file, from its footer.
         filesystem: as for `dataset`.
+        storage_options: as for `dataset`.
         progress: as for `dataset`.
         user: as for `dataset`.
         credentials: as for `dataset`.
 
     Raises the errors of `dataset`.
     """
-    systems = FileSystems(filesystem)
+    systems = FileSystems(filesystem, storage_options)
     with _client(uri, user, credentials) as client:
         snapshot = Snapshots(client, systems, progress_bar(table, progress)).take(*_split(table), where)
     return _table_files(snapshot, systems, rows=rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from collections.abc import Callable, Iterator
 
 import boto3
@@ -64,3 +66,22 @@ def test_objects_are_read_with_the_credentials_of_the_environment(
         store.delete_file(listed.path.removeprefix("s3://"))
         with pytest.raises(StaleSnapshotError):
             found.to_table()
+
+
+def test_credentials_by_storage_options(
+    store: fs.FileSystem, database_url: str, start_metastore: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As pandas takes them. The environment has none, and the dataset takes its own along to other processes."""
+    server = start_metastore(database_url)
+    options = {"key": "key", "secret": "secret", "client_kwargs": {"endpoint_url": os.environ["AWS_ENDPOINT_URL"]}}
+    with connect(server.uri) as client:
+        table = make_table(client, {"id": "bigint"}, sd={"location": ROOT.replace("/t", "/u")})
+        query_id = table.begin()
+        rows = pa.table({"id": pa.array([1], pa.int64())})
+        pq.write_table(rows, f"bucket/warehouse/u/_versions/{query_id}/{query_id}-0.parquet", filesystem=store)
+        table.publish(query_id, [], PublishMode.OVERWRITE, f"{table.location}/_versions/{query_id}")
+        for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.delenv(name)
+        found = pickle.loads(pickle.dumps(dataset(client, table.full_name, storage_options=options)))
+        assert found.to_table()["id"].to_pylist() == [1]
+        assert [each.rows for each in files(client, table.full_name, rows=True, storage_options=options)] == [1]
