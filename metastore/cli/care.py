@@ -76,7 +76,7 @@ def expire(uri: str, name: str, *, dry_run: bool) -> int:
     rows: list[tuple[Cell, ...]] = []
     refused: list[str] = []
     with connected_client(uri) as client:
-        for database, table in _expiring(client.methods, name):
+        for database, table in expiring(client.methods, name, named=True):
             full_name = f"{database}.{table}"
             try:
                 rows += [
@@ -93,10 +93,10 @@ def expire(uri: str, name: str, *, dry_run: bool) -> int:
     return 1 if refused else 0
 
 
-def _expiring(methods: Any, name: str) -> list[tuple[str, str]]:
-    """Returns the tables with expired partitions; a named table in any case, so that the reason is told."""
+def expiring(methods: Any, name: str, *, named: bool) -> list[tuple[str, str]]:
+    """Returns the tables with expired partitions. `named`: a named table in any case, so that the reason is told."""
     database, table = split_object(name) if name else ("", "")
-    if table:
+    if table and named:
         return [(database, table)]
-    plan: CarePlan = methods.get_care_plan(CarePlanRequest(database))
+    plan: CarePlan = methods.get_care_plan(CarePlanRequest(database, table))
     return [(action.dbName, action.tableName) for action in plan.actions if action.kind == RETENTION]

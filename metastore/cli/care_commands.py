@@ -49,3 +49,25 @@ def expire(name: str, uri: str, *, dry_run: bool) -> int:
     from metastore.cli.care import expire as run_expire
 
     return run_expire(uri, name, dry_run=dry_run)
+
+
+@care.command("run")
+@click.argument("name", metavar="[DATABASE[.TABLE]]", default="")
+@click.option("--dry-run", is_flag=True, help="List what would be done, and change nothing. Needs no Spark.")
+@click.option("--max-bytes", metavar="SIZE", help="Rewrite at most so many bytes: 50GiB.")
+@click.option("--max-minutes", type=click.FloatRange(min=0), help="Begin no group of partitions later.")
+@click.option("--master", default="local[*]", show_default=True, help="Spark's master.")
+@uri_option
+@formats()
+def run_care(
+    name: str, max_bytes: str | None, max_minutes: float | None, master: str, uri: str, *, dry_run: bool
+) -> int:
+    """Do what the policies say.
+
+    Drops expired partitions, as `metastore care expire` does. Then merges the small files of cold partitions of tables
+    whose policy care.compaction is on, with Spark, as OPTIMIZE does: those first that gain most for each byte
+    rewritten. May be stopped at any time, and run again. The exit status is 1 if something was refused or failed.
+    """
+    from metastore.cli.care_run import Limits, run
+
+    return run(uri, name, Limits.parsed(max_bytes, max_minutes), master, dry_run=dry_run)

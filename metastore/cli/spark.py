@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import environ
@@ -125,6 +126,41 @@ def _authenticates(uri: str) -> bool:
     except (errors.InvalidAddressError, errors.CredentialsError) as error:
         raise ConfigurationError(str(error)) from error
     return False
+
+
+def follow_client(command: str, module: str, *arguments: str) -> Iterator[dict[str, Any]]:
+    """Runs a module of the Spark client, and yields the JSON objects that it prints, each as soon as it is there.
+
+    The program is stopped if the caller ends earlier. Raises the errors of `run_client`.
+    """
+    require_packages(command, "spark", "pyspark")
+    require_java(command)
+    with (
+        tempfile.TemporaryFile("w+") as log,  # a pipe that nobody reads would stop the program
+        subprocess.Popen(
+            [sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, stderr=log, text=True
+        ) as run,
+    ):
+        try:
+            for printed in filter(None, map(_object, run.stdout or ())):
+                if "error" in printed:
+                    raise MetastoreError(printed["error"])
+                yield printed
+            status = run.wait()
+        finally:
+            run.terminate()  # nothing happens if it has ended
+        if status:
+            log.seek(0)
+            raise UnavailableError(f"Spark exited with status {status}: {log.read().strip().rpartition(chr(10))[2]}")
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    """Returns the JSON object of a line, or None if it is something else."""
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def run_client(command: str, module: str, *arguments: str) -> dict[str, Any]:

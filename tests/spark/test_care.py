@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from metastore.client.structs import Partition
 from spark_client import Session, care
+from spark_client.commands import care as command
+from spark_client.commands import json_answer as answering
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, MetastoreRefusedError, NoSuchTableError, WriteFailedError
 from tests.spark.tables import DEFAULT, directories, layout
@@ -213,3 +216,36 @@ def test_tables_whose_policies_do_not_allow_it_are_refused(spark: Session, table
         spark.sql(f"OPTIMIZE {table_name}")
     with pytest.raises(NoSuchTableError):
         spark.sql(f"OPTIMIZE {table_name}_missing")
+
+
+def test_the_command_compacts_tables_one_after_the_other(
+    spark: Session, table_name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Kept:
+        """The session of the tests, which the program must not stop."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(spark, name)
+
+        def stop(self) -> None:
+            """Nothing."""
+
+    monkeypatch.setattr(answering, "session", lambda *_, **__: Kept())
+    first, last = f"{table_name}_a", f"{table_name}_b"
+    for name in (first, last):
+        make(spark, name)
+        load(spark, name, ("1",))
+    names = [f"default.{name}" for name in (first, "missing", last)]
+    assert command.main([",".join(names), "--uri=thrift://h:1", "--max-bytes=100000", "--max-seconds=600"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(line.get("table"), line.get("partition"), line.get("outcome")) for line in lines] == [
+        (names[0], "day=1", "compacted"),
+        (names[1], None, None),
+        (names[2], "day=1", "compacted"),
+        (None, None, None),
+    ]
+    assert "missing" in lines[1]["refused"]
+    for name in (first, last):
+        load(spark, name, ("1",))
+    assert command.main([",".join(names[::2]), "--uri=thrift://h:1", "--max-bytes=1"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"finished": True}, "no group fits the limit"

@@ -1,0 +1,51 @@
+"""`python -m spark_client.commands.care DB.T,DB.U --uri=…`: compacts tables for `metastore care run`.
+
+Prints a line of JSON for each partition, and for each table that cannot be compacted. `spark-submit` runs it, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from spark_client.care import COMPACTED, Budget, compact
+from spark_client.commands.json_answer import answer, parser_of
+from spark_client.context import Context
+from spark_client.errors import SparkClientError, first_line
+from spark_client.session import Session
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compacts the tables one after the other. Returns the exit status."""
+    parser = parser_of("spark_client.commands.care")
+    parser.add_argument("--max-bytes", type=int)
+    parser.add_argument("--max-seconds", type=float)
+    return answer(parser, arguments, _compact)
+
+
+def _compact(spark: Session, options: argparse.Namespace) -> Mapping[str, object]:
+    """Compacts the tables. A table that fails is printed with its error, and the next one begins."""
+    deadline = None if options.max_seconds is None else time.monotonic() + options.max_seconds
+    context, left = Context(spark, spark.metastore), options.max_bytes
+    for name in options.table.split(","):
+        try:
+            for one in compact(context, name, dry_run=False, budget=Budget(left, deadline)):
+                if left is not None and one.outcome == COMPACTED:
+                    left -= one.bytes
+                _print({"table": name, **asdict(one)})
+        except SparkClientError as error:
+            _print({"table": name, "refused": first_line(error)})
+    return {"finished": True}
+
+
+def _print(line: Mapping[str, object]) -> None:
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
