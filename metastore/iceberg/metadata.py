@@ -1,4 +1,4 @@
-"""Metadata files of Iceberg: JSON texts, of which the server knows as little as it needs."""
+"""Metadata files of Iceberg, which are JSON texts. Only the fields that a request needs are decoded."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from metastore.errors import MetastoreError
-from metastore.services.rules.view_bases import bases_of
 from metastore.storage.repositories.view_bases import ReadView, ViewEdge
 from metastore.storage.unit_of_work import Store, UnitOfWork
 
@@ -37,6 +36,9 @@ def read_texts(store: Store, seconds: float = _SECONDS) -> None:
 
 
 def _read(work: UnitOfWork, deadline: float) -> list[ReadView]:
+    # Imported for the first view: the parser of SQL would delay each start by a tenth of a second.
+    from metastore.services.rules.view_bases import bases_of
+
     views: list[ReadView] = []
     for stored in work.tables.find_ids(work.view_bases.pending(_AT_ONCE)):
         bases = bases_of(stored.encoded.decode())
