@@ -63,7 +63,7 @@ def format_of(table: Table, storage: ScanStorage) -> Format:
         return Format(ds.OrcFileFormat(), "orc")
     if "json" in read_by:
         return _lines(JsonLines(), "json", {})
-    names = [column.name for column in storage.columns]
+    names = [column.name for column in table.columns]  # not those of the partition, as in Spark
     if provider == "hive" and _TEXT_SERDE.lower() in read_by:
         return _text(names, options, table.parameters)
     if provider == "hive" and _CSV_SERDE.lower() in read_by:

@@ -17,7 +17,7 @@ import pytest
 
 from metastore.client import MetastoreClient, dataset, files, read
 from metastore.client.errors import InvalidFilterError, UnreadableTableError
-from metastore.client.structs import PublishMode
+from metastore.client.structs import Column, PublishMode
 from metastore.domain.bucket_hash import bucket_hash
 from metastore.domain.buckets import bucket_file
 from metastore.domain.partition_names import DEFAULT_PARTITION
@@ -391,6 +391,17 @@ def test_lines_of_other_lengths(
     (Path(written.root) / "000000_0").write_text(text)
     assert rows(dataset(metastore, written.full_name)) == expected
     assert dataset(metastore, written.full_name, columns=["y"]).count_rows() == len(expected)
+
+
+def test_columns_added_to_a_partitioned_text_table(metastore: MetastoreClient) -> None:
+    """Spark reads lines of all partitions by the columns of the table."""
+    written = make_table(metastore, {"id": "int"}, {"ds": "string"}, formats=(*TEXT, TEXT_FILES["text"][0]))
+    directory = Path(written.overwrite(["1"]))
+    directory.mkdir(parents=True)
+    (directory / "000000_0").write_text("1\n2\x01b\n")
+    known = metastore.get_table(written.database, "t")
+    metastore.alter_table(replace(known, columns=(*known.columns, Column("x", "string"))))
+    assert rows(dataset(metastore, written.full_name)) == [(1, None, "1"), (2, "b", "1")]
 
 
 def test_json_of_every_type(metastore: MetastoreClient) -> None:
