@@ -15,6 +15,7 @@ from spark_client.jvm.plans import elements
 from tests.spark.since import is_there
 
 PARTITIONS = 9
+RECENT = 100  # more executions than a statement has
 KINDS = {
     "hive": "({columns}) PARTITIONED BY (p INT, q STRING) STORED AS PARQUET",
     "datasource": "({columns}, p INT, q STRING) USING orc PARTITIONED BY (p, q)",
@@ -44,16 +45,21 @@ def files_read(spark: SparkSession) -> Iterator[list[int]]:
     store = spark._jsparkSession.sharedState().statusStore()
     bus = spark.sparkContext._jsc.sc().listenerBus()
     bus.waitUntilEmpty()
-    last = max((int(execution.executionId()) for execution in elements(store.executionsList())), default=-1)
+    last = max((int(execution.executionId()) for execution in _recent(store)), default=-1)
     read: list[int] = []
     yield read
     bus.waitUntilEmpty()
-    for execution in elements(store.executionsList()):
+    for execution in _recent(store):
         if int(execution.executionId()) > last:
             values = store.executionMetrics(execution.executionId())
             for metric in elements(execution.metrics()):
                 if metric.name() == "number of files read" and values.contains(metric.accumulatorId()):
                     read.append(int(str(values.apply(metric.accumulatorId())).replace(",", "")))
+
+
+def _recent(store: Any) -> list[Any]:
+    """Returns the last executions. Fetching all that the session has had takes a call for each."""
+    return list(elements(store.executionsList(max(store.executionsCount() - RECENT, 0), RECENT)))
 
 
 @contextmanager
