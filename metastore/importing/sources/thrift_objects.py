@@ -162,7 +162,7 @@ class ObjectReader:
     def _described_partitions(
         self, table: Table, columns: Sequence[str], names: Sequence[str]
     ) -> dict[str, list[ColumnStatisticsObj]]:
-        """Returns the statistics of partitions that have some. One that cannot be read is reported alone."""
+        """Returns the statistics of partitions that have some. Those of one column that cannot be read are reported."""
         request = PartitionsStatsRequest(
             dbName=table.dbName,
             tblName=table.tableName,
@@ -179,15 +179,19 @@ class ObjectReader:
         except (NotFoundError, UnknownCallError):
             return {}
         except UnsupportedCallError as error:
+            parts: list[tuple[Sequence[str], Sequence[str]]] = []
             if half := len(names) // 2:
-                parts = (names[:half], names[half:])
-                return {
-                    name: some
-                    for part in parts
-                    for name, some in self._described_partitions(table, columns, part).items()
-                }
-            self._calls.leave_out(f"{what}/{names[0]}", error)
-            return {}
+                parts = [(columns, names[:half]), (columns, names[half:])]
+            elif len(columns) > 1:
+                parts = [([column], names) for column in columns]
+            else:
+                self._calls.leave_out(f"{what}/{names[0]}.{columns[0]}", error)
+            found = [
+                (name, one)
+                for some, partitions in parts
+                for name, described in self._described_partitions(table, some, partitions).items()
+                for one in described
+            ]
         by_partition: dict[str, list[ColumnStatisticsObj]] = {}
         for name, one in found:
             by_partition.setdefault(name, []).append(one)
