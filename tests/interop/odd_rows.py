@@ -26,24 +26,24 @@ def statements(dialect: str) -> str:
 
 def _rows(dialect: str) -> Iterator[str]:
     plain = "\"TBL_NAME\" = 'plain_0'"
-    yield _copied("TBLS", plain, TBL_ID="900001", TBL_NAME="'PLAIN_0'")
-    yield _copied("TBLS", plain, TBL_ID="900002", TBL_NAME="'odd/name'")
-    yield _copied("TBLS", plain, TBL_ID="900003", TBL_NAME="'lost'", DB_ID="999999")
-    yield _copied("TBLS", plain, TBL_ID="900005", TBL_NAME="'untimed'", CREATE_TIME="0")
+    yield copied("TBLS", plain, TBL_ID="900001", TBL_NAME="'PLAIN_0'")
+    yield copied("TBLS", plain, TBL_ID="900002", TBL_NAME="'odd/name'")
+    yield copied("TBLS", plain, TBL_ID="900003", TBL_NAME="'lost'", DB_ID="999999")
+    yield copied("TBLS", plain, TBL_ID="900005", TBL_NAME="'untimed'", CREATE_TIME="0")
     yield _partition(900011, PART_NAME="'DS=2026-01/N=0'")
     yield _partition(900013, PART_NAME="'ds=lost/n=0'", TBL_ID="999999")
-    yield _copied("TBL_PRIVS", "\"TBL_PRIV\" = 'SELECT'", TBL_GRANT_ID="900021", TBL_ID="999999")
-    yield _copied("TAB_COL_STATS", '"CS_ID" > 0', CS_ID="900031", TBL_ID="999999")
+    yield copied("TBL_PRIVS", "\"TBL_PRIV\" = 'SELECT'", TBL_GRANT_ID="900021", TBL_ID="999999")
+    yield copied("TAB_COL_STATS", '"CS_ID" > 0', CS_ID="900031", TBL_ID="999999")
     yield _parameter("utf8", BYTES[dialect])
     yield _parameter("transactional", "'true'")
     if dialect == "mysql":
         yield _parameter("nul", "CONCAT('a', CHAR(0), 'b')")
-    yield _copied("TBLS", plain, TBL_ID="900004", TBL_NAME="NULL")
+    yield copied("TBLS", plain, TBL_ID="900004", TBL_NAME="NULL")
     yield _partition(900012, PART_NAME="NULL")
     yield _partition(900014, PART_NAME="'ds=none/n=0'", SD_ID="NULL")
 
 
-def _copied(table: str, condition: str, **changes: str) -> str:
+def copied(table: str, condition: str, **changes: str) -> str:
     """Returns statements that add a copy of a row. `changes`: SQL of columns that differ."""
     changed = ", ".join(f'"{column}" = {value}' for column, value in changes.items())
     return (
@@ -60,7 +60,7 @@ def _partition(number: int, **changes: str) -> str:
         SELECT {number}, "PART_KEY_VAL", "INTEGER_IDX" FROM "PARTITION_KEY_VALS"
         WHERE "PART_ID" = (SELECT "PART_ID" FROM "PARTITIONS" WHERE {condition});
     """
-    return values + _copied("PARTITIONS", condition, PART_ID=str(number), **changes)
+    return values + copied("PARTITIONS", condition, PART_ID=str(number), **changes)
 
 
 def _parameter(key: str, value: str) -> str:

@@ -242,7 +242,10 @@ def test_odd_rows_are_imported_or_reported(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The rows of an export of ours, in Hive's own schema, and rows as old sites have them."""
+    """The rows of an export of ours, in Hive's own schema, and rows as old sites have them.
+
+    On MariaDB, the export writes latin1, so that the text in UTF-8 is an exception.
+    """
     file = tmp_path / "rows.sql"
     options = ["--schema", version, "--dialect", dialect, "--database-url", filled]
     assert run(["export", "--hive-sql", str(file), *options]) == 0
@@ -258,14 +261,15 @@ def test_odd_rows_are_imported_or_reported(
         source = url.render_as_string(hide_password=False)
         servers.psql(url, "-v", "ON_ERROR_STOP=1", "-c", odd_rows.statements(dialect))
     capsys.readouterr()
-    assert run(["import", "plan", source, "--database-url", database_url, "--warehouse", str(tmp_path)]) == 0
+    encoding = ["--text-encoding", "utf8"] if dialect == "mysql" else []
+    assert run(["import", "plan", source, "--database-url", database_url, "--warehouse", str(tmp_path), *encoding]) == 0
     plan = capsys.readouterr().out
     expected = odd_rows.PLANNED | (odd_rows.PLANNED_ON_MARIADB if dialect == "mysql" else set())
     assert [kind for kind in expected if kind not in plan] == []
-    assert run(["import", "run", source, "--database-url", database_url]) == 0
+    assert run(["import", "run", source, "--database-url", database_url, *encoding]) == 0
     assert odd_rows.missing_findings(database_url) == {}
     with running(database_url, tmp_path) as server:
-        assert compare(source, server.uri) == []
+        assert run(["import", "verify", source, "--uri", server.uri, "--database-url", database_url]) == 0
         with connected(server) as client:
             assert client.get_table("sales", "plain_0").parameters["utf8"] == odd_rows.TEXT
             assert client.get_table("sales", "odd/name").createTime

@@ -52,11 +52,16 @@ class ThriftListing:
         return [name for name in self._databases if selection.has(name)]
 
     def table_names(self, database: DatabaseName) -> list[str]:
-        """Lists the tables of a database, ascending. Empty if the database no longer exists. Raises UnavailableError
-        for other errors: a follower would drop the tables that are not listed.
+        """Lists the tables of a database, ascending. Empty if the database no longer exists. A table without a name,
+        which no client can read, is reported. Raises UnavailableError for other errors: a follower would drop the
+        tables that are not listed.
         """
         try:
-            return sorted(self.calls.call("get_all_tables", in_catalog(database.catalog, database.name)))
+            names = self.calls.call("get_all_tables", in_catalog(database.catalog, database.name))
+            if "" in names:
+                detail = "no client can read it: it is not imported"
+                self.calls.broken.note(Finding(UNREADABLE, f"table without a name in {database}", detail))
+            return sorted(filter(None, names))
         except NotFoundError:
             return []
         except UnsupportedCallError as error:

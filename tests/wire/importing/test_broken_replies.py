@@ -53,7 +53,7 @@ class Odd(Serving):
         return hive.Database(None if name == "nameless" else name, "d", f"file:/w/{name}.db", {}, None, "o", 9)
 
     def get_all_tables(self, name: str) -> list[str]:
-        return ["logs"] if name == "sales" else []
+        return ["", "logs"] if name == "sales" else []
 
     def get_all_functions(self) -> hive.GetAllFunctionsResponse:
         raise MetastoreRefusedError("Internal error processing get_all_functions")
@@ -144,6 +144,7 @@ KEYS = {
     },
     UNREADABLE: {
         "database unreadable",
+        "table without a name in sales",
         "function sales.rejected",
         "column statistics of sales.logs.x",
         "column statistics of sales.logs/ds=2.x",
