@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from metastore.domain.expression import Expression
 from metastore.domain.read_methods import is_read
 from metastore.domain.renaming import REPLACES
 from thrift_idl.gen.hive_metastore import ttypes as hive
+from thrift_idl.gen.metastore import Metastore
 from thrift_idl.gen.metastore import ttypes as ours
 
 _LONGEST_LEASE = 1e9  # seconds, about 30 years
@@ -383,6 +385,11 @@ class _Methods:
         self._call = call
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
+        if not hasattr(Metastore.Iface, name):
+            close = get_close_matches(name, [each for each in dir(Metastore.Iface) if not each.startswith("_")], 1)
+            raise AttributeError(
+                f"a metastore has no method {name}{f': did you mean {close[0]}?' if close else ''}", name=name, obj=self
+            )
         faults: Faults = {
             hive.NoSuchObjectException: errors.NoSuchObjectError,
             hive.UnknownDBException: errors.NoSuchObjectError,

@@ -197,6 +197,8 @@ def test_every_method_of_the_services_can_be_called_by_its_name() -> None:
             client.methods.get_database("missing")
         with pytest.raises(errors.MetastoreRefusedError, match=r"^disk full$"):
             client.methods.drop_table_with_environment_context("a", "t", True, None)
+        with pytest.raises(AttributeError, match=r"^a metastore has no method get_tabel: did you mean get_table\?$"):
+            client.methods.get_tabel("a", "t")
 
 
 def test_a_change_by_name_is_never_sent_twice() -> None:
