@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -73,6 +74,10 @@ _EXCEPTIONS: dict[type[MetastoreError], tuple[type[TException], ...]] = {
 
 _UNDECLARED: Final[str] = TApplicationException.__name__
 _MAX_LENGTH: Final = 8_000  # characters of a message
+_POSTGRES: Final = re.compile(
+    r'connection to server (?:at "[^"]*"(?: \([^)]*\))?, port \d+|on socket "[^"]*") failed: '
+)
+"""The beginning of libpq's errors."""
 
 
 class Declared:
@@ -98,13 +103,13 @@ class Declared:
             return self._fields[type(error)], error
         for exception in _candidates(error):
             if exception in self._fields:
-                return self._fields[exception], exception(text_of(error))
+                return self._fields[exception], exception(_reply_text(error))
         return None
 
 
 def undeclared(error: Exception) -> TApplicationException:
     """Returns the answer of a method that declares no fitting exception. It has the error's text."""
-    return TApplicationException(TApplicationException.INTERNAL_ERROR, text_of(error))
+    return TApplicationException(TApplicationException.INTERNAL_ERROR, _reply_text(error))
 
 
 def exception_of(answer: Any) -> str:
@@ -122,6 +127,11 @@ def exception_of(answer: Any) -> str:
 def exception_names(results: Iterable[Any]) -> list[str]:
     """Returns the names of all exceptions that these results can carry."""
     return sorted({_UNDECLARED} | {kind.__name__ for result in results for kind in Declared(result).kinds})
+
+
+def _reply_text(error: Exception) -> str:
+    """Returns the message for the client: without the address of PostgreSQL, which only the log shows."""
+    return _POSTGRES.sub("", text_of(error))
 
 
 def text_of(error: Exception) -> str:
