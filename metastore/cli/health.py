@@ -46,7 +46,7 @@ def _ask_http(host: str, port: int, *, encrypted: bool) -> str:
     try:
         status, text = _get("/health/ready", host, port, encrypted=encrypted)
     except (OSError, HTTPException) as error:
-        raise UnavailableError(f"{address} does not answer: {error}") from error
+        raise UnavailableError(f"{address} does not answer: {getattr(error, 'strerror', None) or error}") from error
     if status != 200:
         raise UnavailableError(f"{address}: {text}")
     return f"{address}: {text}"
@@ -76,7 +76,7 @@ def _ask_thrift(listener: ListenerSettings) -> str:
             return f"{address} answers"
         raise UnavailableError(f"{address} does not speak TLS: {error.reason or error}") from error
     except OSError as error:
-        raise UnavailableError(f"{address} does not answer: {error}") from error
+        raise UnavailableError(f"{address} does not answer: {getattr(error, 'strerror', None) or error}") from error
     if listener.authentication:
         if not reply:
             raise UnavailableError(f"{address} closed the connection")

@@ -113,7 +113,7 @@ def test_an_invalid_backup_changes_nothing(
     assert "Nothing to back up" in fails("backup", file, empty_database_url)
     assert "does not exist" in fails("restore", file, empty_database_url)
     file.write_text("rubbish")
-    assert "does not appear to be a valid archive" in fails("restore", file, empty_database_url)
+    assert f"{file} is not a backup: metastore db backup writes them" in fails("restore", file, empty_database_url)
     file.unlink()
     assert db("backup", file, database_url) == 0
     whole = file.read_bytes()

@@ -15,6 +15,7 @@ from metastore.errors import ConfigurationError, UnavailableError
 from metastore.storage.postgres.client_programs import Need, client_program, need_of
 from metastore.storage.postgres.connect import PasswordError, parameters_of, with_password
 
+_MAGIC: Final = b"PGDMP"  # of the custom format of pg_dump
 _HEAD: Final = 100  # lines of the script that are searched for settings
 _ONLY_NEW: Final = b"SET transaction_timeout"  # unknown to PostgreSQL before version 17
 _NAMES: Final = {"database": "dbname"}
@@ -55,6 +56,9 @@ def restore(url: str, file: Path) -> None:
     """
     if not file.is_file():
         raise ConfigurationError(f"the backup {file} does not exist or is not a file")
+    with file.open("rb") as opened:
+        if opened.read(len(_MAGIC)) != _MAGIC:
+            raise ConfigurationError(f"{file} is not a backup: metastore db backup writes them")
     need = need_of(parameters_of(url))
     address, environment = _address(url)  # after a first connection, which waits for a password that is being rotated
     script = [client_program("pg_restore", Need()).path, "--no-owner", "--no-privileges", "--file=-", str(file)]
