@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 
 import boto3
 import fsspec
@@ -18,6 +20,7 @@ from metastore.client import connect, dataset, files
 from metastore.client.errors import StaleSnapshotError
 from metastore.client.structs import PublishMode
 from tests.fixtures.server import Server
+from tests.wire.reading.engines import ENGINES
 from tests.wire.reading.tables import make_table
 
 ROOT = "s3a://bucket/warehouse/t"
@@ -66,6 +69,37 @@ def test_objects_are_read_with_the_credentials_of_the_environment(
         store.delete_file(listed.path.removeprefix("s3://"))
         with pytest.raises(StaleSnapshotError):
             found.to_table()
+
+
+def test_readers_of_objects_never_see_a_mixture(
+    store: fs.FileSystem, database_url: str, start_metastore: Callable[..., Server]
+) -> None:
+    """Each overwrite writes one number into both partitions; each engine reads the rows of one overwrite."""
+    server = start_metastore(database_url)
+    with connect(server.uri) as writer, connect(server.uri) as reader:
+        table = make_table(writer, {"id": "bigint"}, {"ds": "string"}, sd={"location": ROOT.replace("/t", "/v")})
+
+        def overwrite(number: int) -> None:
+            query_id = table.begin()
+            rows = pa.table({"id": pa.array([number] * 3, pa.int64())})
+            paths = {(day,): f"v/_versions/{query_id}/ds={day}" for day in "12"}
+            for path in paths.values():
+                pq.write_table(rows, f"bucket/warehouse/{path}/{query_id}-0.parquet", filesystem=store)
+            table.publish_all(query_id, {day: ROOT.replace("/t", f"/{path}") for day, path in paths.items()})
+
+        overwrite(0)
+        first = dataset(reader, table.full_name)
+        with ThreadPoolExecutor(1) as threads:
+            writing = threads.submit(lambda: [overwrite(number) for number in range(1, 8)])
+            engines = cycle(ENGINES)
+            while not writing.done():
+                numbers = ENGINES[next(engines)](dataset(reader, table.full_name))
+                assert len(numbers) == 6
+                assert len({*numbers}) == 1
+            writing.result()
+        for engine in ENGINES.values():
+            assert engine(dataset(reader, table.full_name)) == [7] * 6
+            assert engine(first) == [0] * 6
 
 
 def test_credentials_by_storage_options(

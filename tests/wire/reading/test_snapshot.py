@@ -5,15 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import polars as pl
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pytest
 
 from metastore.client import MetastoreClient, connect, dataset
@@ -21,6 +17,7 @@ from metastore.client.errors import StaleSnapshotError, UnreadableTableError
 from metastore.client.structs import PublishMode
 from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
 from tests.fixtures.server import Server
+from tests.wire.reading.engines import ENGINES
 from tests.wire.reading.tables import Written, make_table, write_file
 
 OVERWRITES = int(os.environ.get("READERS_OVERWRITES", "25"))
@@ -124,19 +121,6 @@ def test_a_directory_whose_newer_rows_are_elsewhere_is_rejected(metastore: Metas
     (old / f"{NEWER_ROWS_MARKER}id").touch()
     with pytest.raises(UnreadableTableError, match="was overwritten, and its newer rows are in another directory"):
         dataset(metastore, table.full_name)
-
-
-def in_duckdb(found: ds.Dataset) -> list[int]:
-    with duckdb.connect() as connection:
-        return [number for (number,) in connection.from_arrow(found).project("id").fetchall()]
-
-
-ENGINES: dict[str, Callable[[ds.Dataset], list[int]]] = {
-    "pyarrow": lambda found: [number for batch in found.to_batches() for number in batch["id"].to_pylist()],
-    "pandas": lambda found: found.to_table().to_pandas()["id"].tolist(),
-    "polars": lambda found: pl.scan_pyarrow_dataset(found).select("id").collect()["id"].to_list(),
-    "DuckDB": in_duckdb,
-}
 
 
 def test_readers_never_see_a_mixture(metastore_server: Server, metastore: MetastoreClient) -> None:
