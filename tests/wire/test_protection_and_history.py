@@ -17,7 +17,7 @@ from metastore.cli.commands import run
 from metastore.client import MetastoreClient
 from tests.fixtures.server import Server
 from tests.wire.builders import columns, new_table, partition, table
-from thrift_idl.gen.hive_metastore.ttypes import MetaException, NotificationEventRequest
+from thrift_idl.gen.hive_metastore.ttypes import MetaException, NotificationEventRequest, PrincipalType
 
 Capture = pytest.CaptureFixture[str]
 KEYS = [("ds", "string")]
@@ -155,6 +155,40 @@ def test_history_shows_comments_and_hides_bookkeeping(
     assert "comment of column a\tthe first" in shown
     assert "spark.sql.sources.schema" not in shown
     assert "transient_lastDdlTime" not in shown
+
+
+def test_history_names_moved_columns_and_changes_of_partitions(
+    hive_client: Any, metastore_server: Server, capsys: Capture
+) -> None:
+    database, name = new_table(hive_client, [("ds", "string"), ("hr", "int")])
+    hive_client.add_partition(partition(database, name, ["1", "a/b"]))
+    changed = hive_client.get_table(database, name)
+    changed.sd.cols[0].type = "string"  # as the other one, so that they can change places
+    hive_client.alter_table(database, name, changed)
+    changed = hive_client.get_table(database, name)
+    changed.sd.cols.reverse()
+    changed.partitionKeys[0].comment = "the day"
+    changed.retention, changed.ownerType = 7, PrincipalType.ROLE
+    changed.parameters.update({"spark.sql.statistics.totalSize": "9", "current-snapshot-id": "8"})
+    hive_client.alter_table(database, name, changed)
+    one = hive_client.get_partition(database, name, ["1", "a/b"])
+    one.parameters.update({"note": "late", "numRows": "7"})
+    hive_client.alter_partition(database, name, one)
+    one.parameters["numRows"] = "8"
+    hive_client.alter_partition(database, name, one)
+    one.values = ["2", "c"]
+    hive_client.rename_partition(database, name, ["1", "a/b"], one)
+    assert run(["history", f"{database}.{name}", "--uri", metastore_server.uri]) == 0
+    lines = [line.split("\t")[3] for line in capsys.readouterr().out.splitlines()]
+    order = ", ".join(column.name for column in reversed(changed.sd.cols))
+    assert lines[3:7] == [
+        f"order of columns: {order} -> {', '.join(column.name for column in changed.sd.cols)}",
+        "owner: me -> role me",
+        "retention: - -> 7",
+        "comment of column ds: - -> the day",
+    ]
+    assert lines[7:9] == ["ds=1/hr=a/b, property note: - -> late", "ds=1/hr=a/b"]
+    assert lines[9].startswith("ds=1/hr=a/b -> ds=2/hr=c")
 
 
 def test_history_begins_with_the_tables_own_name(hive_client: Any, metastore_server: Server, capsys: Capture) -> None:
