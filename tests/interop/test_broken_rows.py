@@ -23,7 +23,7 @@ from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 pytestmark = pytest.mark.timeout(1200)
 PLAIN = "\"TBL_NAME\" = 'plain_0'"
 SPOILED = {
-    "an empty name of a table": copied("TBLS", PLAIN, TBL_ID="900001", TBL_NAME="''"),
+    "an empty name of a table, which Hive does not list": copied("TBLS", PLAIN, TBL_ID="900001", TBL_NAME="''"),
     "a principal that is null": copied(
         "TBL_PRIVS", "\"TBL_PRIV\" = 'SELECT'", TBL_GRANT_ID="900002", PRINCIPAL_NAME="NULL"
     ),
@@ -44,7 +44,6 @@ KEYS = {
     "column statistics of sales.whole_stats.m",
     "column statistics of sales.stats/ds=1.m",
     "privileges on sales",
-    "table without a name in sales",
 }
 """What a plan and an import name, among others."""
 
