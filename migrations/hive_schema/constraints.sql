@@ -61,3 +61,14 @@ FROM table_constraints c
          SELECT array_position(parent_list.names, coalesce(c.parent_column_name, c.column_name) COLLATE "C") AS position
      ) parent_column
 WHERE parent.database_id IS NOT NULL AND (c.kind <> 'fk' OR child.database_id IS NOT NULL);
+
+-- Outer joins: PostgreSQL leaves out the tables of formats and descriptors if a query asks for none of their columns.
+CREATE OR REPLACE VIEW hive."SDS" AS
+SELECT s.sd_id AS "SD_ID", f.input_format AS "INPUT_FORMAT", coalesce(f.compressed, false) AS "IS_COMPRESSED",
+       s.location AS "LOCATION", coalesce(f.bucket_count, 0)::bigint AS "NUM_BUCKETS",
+       f.output_format AS "OUTPUT_FORMAT", s.sd_id AS "SERDE_ID", d.columns_id AS "CD_ID",
+       coalesce(f.stored_as_sub_directories, false) AS "IS_STOREDASSUBDIRECTORIES"
+FROM hive.descriptors s JOIN tables t ON t.id = s.table_id
+     LEFT JOIN storage_descriptors d ON d.id = s.descriptor_id
+     LEFT JOIN storage_formats f ON f.id = d.format_id
+WHERE t.database_id IS NOT NULL;

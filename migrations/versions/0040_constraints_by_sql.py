@@ -53,7 +53,7 @@ _FILL = """
 
 
 def upgrade() -> None:
-    """Adds the names of columns as an array, and four indexes; replaces the view.
+    """Adds the names of columns as an array, and four indexes; replaces two views.
 
     The indexes are on the expressions of the views, and on the few tables that are views.
     """
