@@ -115,8 +115,8 @@ class RandomTable:
         )
 
     def _key(self, kind: str) -> str:
-        """Returns a random value of a key. Spark does not read NULL in most keys of text tables."""
-        while (text := value(self.random, kind)).startswith("CAST(NULL") and self.form not in _TYPED:
+        """Returns a random value of a key. Of text tables it is not NULL, for which Spark fails, or shows a text."""
+        while (text := value(self.random, kind)).startswith(("CAST(NULL", "CAST('' ")) and self.form not in _TYPED:
             pass
         return text
 
