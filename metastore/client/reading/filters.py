@@ -5,6 +5,7 @@ A comparison with NULL is not true, as in SQL. Texts are read as the column's ty
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from functools import reduce
@@ -37,6 +38,7 @@ from metastore.domain.expression import (
 )
 from metastore.domain.filters import parse_filter
 from metastore.domain.keys import KeyKind, kind_of
+from metastore.domain.names import fold_column
 from metastore.errors import InvalidInputError
 
 Resolve = Callable[[Column], pc.Expression | None]
@@ -51,6 +53,7 @@ _COMPARE: Final[dict[Operator, Callable[[Any, Any], pc.Expression]]] = {
 _ABOVE: Final = (Operator.GREATER, Operator.GREATER_OR_EQUAL)
 _BELOW: Final = (Operator.LESS, Operator.LESS_OR_EQUAL)
 _NEVER: Final = pc.scalar(False)  # noqa: FBT003 - the value itself
+_UNKNOWN: Final = re.compile(r"No match for FieldRef\.Name\((?P<name>.*?)\)")
 _DIGITS: Final = 400  # enough for every exact number that a filter compares
 
 
@@ -69,6 +72,16 @@ def parse_where(table: Columns, where: str | None) -> Expression | None:
         table.require(columns(predicate), "where")
         row_filter(table, predicate)
     return predicate
+
+
+def check_expression(table: Columns, expression: pc.Expression) -> None:
+    """Raises InvalidFilterError for an expression of Arrow on an unknown column, or on one of another type."""
+    try:
+        table.readable_schema().empty_table().filter(expression)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        if unknown := _UNKNOWN.search(str(error)):
+            table.require([fold_column(unknown["name"])], "where")
+        raise InvalidFilterError(f"where of {table.table}: {str(error).splitlines()[0]}") from None
 
 
 def row_filter(table: Columns, predicate: Expression, resolve: Resolve | None = None) -> pc.Expression:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -83,6 +84,14 @@ class Columns:
             return pa.schema([pa.field(column.name, column.arrow) for column in self.all])
         except UnreadableTableError as error:
             raise UnreadableTableError(f"{self.table}: {error}") from None
+
+    def readable_schema(self) -> pa.Schema:
+        """Returns the Arrow schema of the columns whose types Arrow has."""
+        fields = []
+        for column in self.all:
+            with suppress(UnreadableTableError):
+                fields.append(pa.field(column.name, column.arrow))
+        return pa.schema(fields)
 
     def chosen(self, names: Sequence[str] | None) -> Columns:
         """Returns the columns with these names, in their order; all for None. Raises InvalidFilterError."""

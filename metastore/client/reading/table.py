@@ -16,6 +16,7 @@ from metastore.client.credentials import Credentials
 from metastore.client.errors import NoSuchTableError
 from metastore.client.reading.dataset import HiveDataset
 from metastore.client.reading.file_systems import FileSystems, engine_path
+from metastore.client.reading.filters import check_expression
 from metastore.client.reading.progress import progress_bar
 from metastore.client.reading.snapshot import Snapshots
 from metastore.domain.partition_names import DEFAULT_PARTITION
@@ -85,6 +86,8 @@ def dataset(
     with _client(uri, user, credentials) as client:
         snapshot = Snapshots(client, systems, bar).take(*_split(table), text)
     expression = None if text is not None else where
+    if expression is not None:
+        check_expression(snapshot.columns, expression)
     return HiveDataset(snapshot, snapshot.columns.chosen(columns), expression, systems, bar)
 
 

@@ -444,8 +444,11 @@ def test_json_of_every_type(metastore: MetastoreClient) -> None:
 
 
 def test_unknown_columns_are_named(metastore: MetastoreClient, table: Written) -> None:
-    for parameters in ({"where": "y = 1"}, {"columns": ["y"]}):
+    for parameters in ({"where": "y = 1"}, {"where": pc.field("y") == 1}, {"columns": ["y"]}):
         with pytest.raises(
             InvalidFilterError, match=r"\.t has no column y, which (where|columns) names; it has id, x, ds, n"
         ):
             dataset(metastore, table.full_name, **parameters)
+    with pytest.raises(InvalidFilterError, match=r"where of .*\.t: Function 'equal' has no kernel") as caught:
+        dataset(metastore, table.full_name, pc.field("ds") == 1)
+    assert "\n" not in str(caught.value)
