@@ -15,6 +15,7 @@ from typing import Any
 warnings.filterwarnings("ignore", category=FutureWarning)
 
 import spark_client  # noqa: E402
+from tests.interop.nested_changes import compare_changes  # noqa: E402
 
 DELTA = "io.delta.sql.DeltaSparkSessionExtension", "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -86,74 +87,6 @@ def our_table(session: Session) -> None:
     session.told("ours", "SELECT id FROM buckets WHERE id = 2", [(2,)])
 
 
-ADDRESS = "STRUCT<zip: INT, city: STRING>"
-NESTED = f"id INT, s {ADDRESS}, l ARRAY<{ADDRESS}>, m MAP<STRING, {ADDRESS}>, d STRUCT<n: INT, o: {ADDRESS}>"
-# Values whose fields have another order than the table's, other names, types or numbers.
-ADDRESSES = (
-    "named_struct('city', 'c', 'zip', 7)",
-    "named_struct('CITY', 'd', 'Zip', 8S)",
-    "named_struct('zip', 9, 'city', 5)",
-    "named_struct('zip', CAST(NULL AS INT), 'city', NULL)",
-    "CAST(NULL AS STRUCT<city: STRING, zip: INT>)",
-    "named_struct('city', 'e', 'zip', '9')",
-    "named_struct('city', 'e')",
-    "named_struct('city', 'e', 'zip', 9, 'more', 1)",
-    "named_struct('town', 'e', 'zip', 9)",
-    "'text'",
-    "NULL",
-)
-
-
-def changes(value: str) -> list[str]:
-    """Returns statements that assign an address to columns, to fields and to elements of table {t}."""
-    inside = f"array({value}) AS l, map('k', {value}) AS m, named_struct('o', {value}, 'n', 3) AS d"
-    whole = f"SELECT 2 AS id, {value} AS s, {inside}"
-    merge = f"MERGE INTO {{t}} t USING ({whole}) u"
-    return [
-        *(f"UPDATE {{t}} SET {column} = {value}" for column in ("s", "d.o", "id", "d")),
-        f"UPDATE {{t}} SET l = array({value}, NULL)",
-        f"UPDATE {{t}} SET m = map('k', {value})",
-        f"UPDATE {{t}} SET d = named_struct('o', {value}, 'n', 1)",
-        f"UPDATE {{t}} SET s = {value}, s.zip = 1",
-        f"{merge} ON t.id = u.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
-        f"{merge} ON t.id = u.id WHEN MATCHED THEN UPDATE SET s = u.d.o, d.o = u.s, l = u.l",
-        f"{merge} ON t.id = u.id + 8 WHEN NOT MATCHED THEN INSERT (d, id, s) VALUES (u.d, 4, u.s)",
-        f"{merge} ON t.id = 99 WHEN NOT MATCHED BY SOURCE AND t.id = 1 THEN UPDATE SET s = {value}, d.n = 5",
-        "DELETE FROM {t} WHERE id = 4",
-        f"INSERT INTO {{t}} REPLACE WHERE id = 2 {whole}",
-        f"INSERT INTO {{t}} BY NAME {whole}",
-        "DELETE FROM {t} WHERE id = 2",
-    ]
-
-
-def compare_changes(session: Session, theirs: str) -> None:
-    """Runs the same statements on a table of ours and on one of Iceberg's. Rows and errors must be equal."""
-    session.told("changes", f"CREATE TABLE nested ({NESTED}) STORED AS PARQUET")
-    session.told("changes", f"CREATE TABLE {theirs} ({NESTED}) USING iceberg")
-    for name in ("nested", theirs):
-        session.told("changes", f"INSERT INTO {name} (id) VALUES (1), (3)")
-    for value in ADDRESSES:
-        for statement in changes(value):
-            actual, wanted = (outcome(session.spark, statement, name) for name in ("nested", theirs))
-            error = None if actual == wanted else f"{actual} instead of {wanted}"
-            session.tried.append(("changes", statement, error))
-            if error:  # later statements begin with equal rows again
-                session.told("changes", f"INSERT OVERWRITE nested SELECT * FROM {theirs}")
-    for name in ("nested", theirs):
-        session.told("changes", f"DROP TABLE {name}")
-
-
-def outcome(spark: Any, statement: str, table: str) -> tuple[str, list[str]]:
-    """Returns the name of the error, or nothing, and the rows after the statement."""
-    error = ""
-    try:
-        spark.sql(statement.format(t=table))
-    except Exception as failure:  # noqa: BLE001 - it is compared
-        name = getattr(failure, "getCondition", None) or getattr(failure, "getErrorClass", None)
-        error = str(name and name()) or type(failure).__name__
-    return error, sorted(row[0] for row in spark.sql(f"SELECT to_json(struct(*)) FROM {table}").collect())
-
-
 def main(uri: str, database: str, folder: str, jars: str) -> None:
     spark = spark_client.session(uri, master="local[2]", warehouse=f"{folder}/warehouse", conf=settings(uri, jars))
     spark.sparkContext.setLogLevel("ERROR")
@@ -168,7 +101,7 @@ def main(uri: str, database: str, folder: str, jars: str) -> None:
     if "iceberg-" in jars:
         lakehouse_table(session, "Iceberg", f"ice.{database}.ice_table", "iceberg")
         tables.append(f"ice.{database}.ice_table")
-        compare_changes(session, f"ice.{database}.nested_too")
+        session.tried += compare_changes(spark, f"ice.{database}.nested_too")
     for first in tables:
         for second in tables:
             query = f"SELECT a.id, b.word FROM {first} a JOIN {second} b ON a.id = b.id"

@@ -27,7 +27,7 @@ FORMATS = {
 }
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("spark", FORMATS)
 def test_formats_beside(
     metastore_server: Server, tmp_path: Path, new_report: Callable[[str], Report], spark: str
@@ -43,7 +43,7 @@ def test_formats_beside(
         pytest.skip(report.missing)
     arguments = [metastore_server.uri, unique("beside"), str(tmp_path), ",".join(jars)]
     command = [python, "-m", "tests.interop.formats_beside", *arguments]
-    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1500, check=False)
+    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=3300, check=False)
     assert ran.returncode == 0, ran.stderr[-4000:]
     said = json.loads(ran.stdout.splitlines()[-1])
     report.client = f"{formats} beside ours on Spark {said['version']}"
