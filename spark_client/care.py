@@ -42,6 +42,7 @@ _PAGE: Final = 10_000  # partitions of a call
 _GROUP_BYTES: Final = 1 << 30
 _GROUP: Final = 100
 """A group of partitions that are rewritten by one job has at most so many partitions and bytes."""
+_TASK_BYTES: Final = 128 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +246,13 @@ def _rows(context: Context, table: Table, group: Sequence[CarePartition]) -> Dat
     order = "__order"
     while order in rows.columns:
         order += "_"
-    numbered = rows.withColumn(order, F.monotonically_increasing_id()).repartition(len(group), *columns)
+    # A task writes several partitions, one after the other: a task for each takes longer to start than to run.
+    by_cores, by_bytes = (
+        2 * context.spark.sparkContext.defaultParallelism,
+        sum(one.bytes for one in group) // _TASK_BYTES,
+    )
+    tasks = min(len(group), max(by_cores, by_bytes))
+    numbered = rows.withColumn(order, F.monotonically_increasing_id()).repartition(tasks, *columns)
     return numbered.sortWithinPartitions(*columns, order).drop(order)
 
 
