@@ -299,7 +299,7 @@ def test_json(skewed_table: str, metastore_server: Server, capsys: Capture) -> N
     (row,) = document("tables", "cli_shows")
     assert (row["table"], row["partitioned_by"]) == ("flights", "month int")
     table = document("table", skewed_table)
-    assert list(table) == ["properties", "parameters", "columns", "skew", "partitions"]
+    assert list(table) == ["properties", "parameters", "columns", "policies", "skew", "partitions"]
     assert table["properties"]["partitioned_by"] == "month int"
     assert table["parameters"]["EXTERNAL"] == "TRUE"
     assert table["skew"][0] == {"partition": "(table)", "skewed_value": "ORD", "location": None}
