@@ -155,7 +155,7 @@ def calls(value: str, last: str) -> Iterator[Change]:
     yield Change("insertInto", inserted)
     yield Change("saveAsTable", appended)
     yield Change("append", lambda spark, table: source(spark).writeTo(table).append())
-    yield Change("overwrite", lambda spark, table: source(spark).writeTo(table).overwrite(F.col("id") == 2))
+    yield Change("overwrite", lambda spark, table: source(spark).writeTo(table).overwrite(F.lit(True)))
     yield Change("overwritePartitions", lambda spark, table: source(spark).writeTo(table).overwritePartitions())
 
 
