@@ -68,6 +68,32 @@ def test_both_zeros_are_found(spark: SparkSession, table_name: str, stored_as: s
     assert actual == expected
 
 
+@pytest.mark.parametrize("layout", ["STORED AS PARQUET", "STORED AS ORC", "USING orc"])
+def test_fields_of_structs_that_are_null(spark: SparkSession, table_name: str, layout: str) -> None:
+    """ORC's statistics of a field do not count the rows whose struct is null."""
+    columns = "id INT, s STRUCT<zip: INT, d: STRUCT<o: STRING>>"
+    using, stored = (layout, "") if layout.startswith("USING") else ("", layout)
+    spark.sql(f"CREATE TABLE {table_name} ({columns}) {using} {stored}")
+    rows = "(1, named_struct('zip', 1, 'd', named_struct('o', 'x'))), (2, NULL), (3, named_struct('zip', 3, 'd', NULL))"
+    spark.sql(f"INSERT INTO {table_name} VALUES {rows}")
+    found = {
+        "s.zip IS NULL": {2},
+        "s.d.o IS NULL": {2, 3},
+        "s.zip IS NULL OR s.zip < 2": {1, 2},
+        "s.zip <=> NULL": {2},
+        "NOT (s.zip <=> 1)": {2, 3},
+        "s.zip IS NULL AND id = 2": {2},
+        "s.zip IS NOT NULL": {1, 3},
+        "s.zip = 3": {3},
+    }
+
+    for condition, ids in found.items():
+        read = spark.sql(f"SELECT id FROM {table_name} WHERE {condition}")
+        assert {row.id for row in read.collect()} == ids, condition
+    spark.sql(f"UPDATE {table_name} SET id = 9 WHERE s.zip IS NULL")
+    assert {row.id for row in spark.table(table_name).collect()} == {1, 9, 3}
+
+
 def test_a_partition_may_be_a_directory_with_partitions_of_another_table(
     spark: SparkSession, metastore: MetastoreClient, table_name: str
 ) -> None:

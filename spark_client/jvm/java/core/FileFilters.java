@@ -1,12 +1,15 @@
 package spark_client.core;
 
 import org.apache.spark.sql.sources.And;
+import org.apache.spark.sql.sources.EqualNullSafe;
 import org.apache.spark.sql.sources.EqualTo;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.GreaterThan;
 import org.apache.spark.sql.sources.GreaterThanOrEqual;
+import org.apache.spark.sql.sources.IsNull;
 import org.apache.spark.sql.sources.LessThan;
 import org.apache.spark.sql.sources.LessThanOrEqual;
+import org.apache.spark.sql.sources.Not;
 import org.apache.spark.sql.sources.Or;
 import scala.Product;
 
@@ -40,6 +43,32 @@ final class FileFilters {
       return atMost(((LessThanOrEqual) filter).attribute(), ((LessThanOrEqual) filter).value());
     }
     return null;
+  }
+
+  /**
+   * A filter for ORC that is true wherever the given one is, or null if there is none.
+   *
+   * ORC's statistics of a field do not count the rows whose struct is null, so ORC finds no null there.
+   */
+  static Filter withoutNullFields(Filter filter) {
+    if (filter instanceof And) {
+      Filter left = withoutNullFields(((And) filter).left()), right = withoutNullFields(((And) filter).right());
+      return left == null ? right : right == null ? left : new And(left, right);
+    }
+    if (filter instanceof Or) {
+      Filter left = withoutNullFields(((Or) filter).left()), right = withoutNullFields(((Or) filter).right());
+      return left == null || right == null ? null : new Or(left, right);
+    }
+    boolean mayAcceptNull = filter instanceof IsNull || filter instanceof EqualNullSafe || filter instanceof Not;
+    return mayAcceptNull && namesField(filter) ? null : filter;
+  }
+
+  /** Whether a filter names a field of a struct: a dot outside of backquotes. */
+  private static boolean namesField(Filter filter) {
+    for (String name : filter.references()) {
+      if (name.replaceAll("`[^`]*`", "").contains(".")) return true;
+    }
+    return false;
   }
 
   private static Filter atLeast(String column, Object zero) {

@@ -36,7 +36,7 @@ public final class HiveFileFormats {
         Configuration conf) {
       if (!datasource) rejectCapitals(CaseInsensitiveSession.settings(session), required);
       return new ParquetFileFormat().buildReaderWithPartitionValues(
-          CaseInsensitiveSession.of(session), data, keys, required, widened(filters), options, conf);
+          CaseInsensitiveSession.of(session), data, keys, required, pushed(filters, false), options, conf);
     }
   }
 
@@ -46,7 +46,7 @@ public final class HiveFileFormats {
         SparkSession session, StructType data, StructType keys, StructType required, Seq filters, Map options,
         Configuration conf) {
       return new OrcFileFormat().buildReaderWithPartitionValues(
-          CaseInsensitiveSession.of(session), data, keys, required, widened(filters), options, conf);
+          CaseInsensitiveSession.of(session), data, keys, required, pushed(filters, true), options, conf);
     }
   }
 
@@ -63,10 +63,11 @@ public final class HiveFileFormats {
     }
   }
 
-  private static Seq widened(Seq filters) {
+  private static Seq pushed(Seq filters, boolean orc) {
     List<Filter> pushed = new ArrayList<>();
     for (Filter original : Scala.list(filters)) {
       Filter filter = FileFilters.widened(original);
+      if (filter != null && orc) filter = FileFilters.withoutNullFields(filter);
       if (filter != null) pushed.add(filter);
     }
     return Scala.seq(pushed);
