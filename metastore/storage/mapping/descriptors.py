@@ -135,7 +135,7 @@ def complete(sd: StorageDescriptor | None) -> StorageDescriptor:
 
 def columns_row(sd: StorageDescriptor) -> dict[str, Any]:
     """Returns the columns of `column_lists`."""
-    return {"columns": columns_json(sd.cols), "names": [column.name for column in sd.cols]}
+    return {"columns": columns_json(sd.cols), "names": [column.name for column in sd.cols or ()]}
 
 
 def skew_row(info: SkewedInfo) -> dict[str, Any]:
