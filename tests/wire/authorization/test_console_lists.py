@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from metastore.app.worker import Application, make_application
 from metastore.console.activity import ActivityService
+from metastore.console.attention import AttentionService
 from metastore.console.search import SearchService
 from metastore.domain.names import DatabaseName
 from metastore.errors import NotFoundError
@@ -94,7 +95,7 @@ def shown_by_console(application: Application, user: str) -> dict[str, set[str]]
     search = SearchService(application._store, application._rights)
     found = {}
     with speaking(user, GROUPS.get(user, [])):
-        for row in search.databases("", "", 100):
+        for row in AttentionService(application._store, application._rights, timedelta(1)).databases("", "", 100):
             listed = search.tables_of(DatabaseName("hive", row["database"]), "", 100)
             found[row["database"]] = {each["table"] for each in listed}
             assert row["tables"] == len(listed)
