@@ -14,7 +14,7 @@ from metastore.app.console import pages_of
 from metastore.app.security import make_authorization
 from metastore.app.worker import Application
 from metastore.context import Caller, caller
-from metastore.errors import MetastoreError
+from metastore.errors import NotFoundError, PermissionDeniedError
 from metastore.services.sizes import SizeService
 from metastore.settings import Settings
 from metastore.storage.queries import visibility
@@ -104,7 +104,7 @@ def visits(application: Application) -> Iterator[tuple[str, dict[str, str], str,
 def read(page: Page, query: dict[str, str]) -> Any:
     try:
         return page.read(Parameters(OF_TABLE, query))
-    except MetastoreError as error:  # hidden from the caller
+    except (NotFoundError, PermissionDeniedError) as error:  # hidden from the caller
         return error
 
 

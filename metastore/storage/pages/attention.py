@@ -21,7 +21,7 @@ DATED_TABLES: Final = 500
 
 _FIGURES: Final = f"""
     WITH chosen AS (
-        SELECT d.id, d.catalog, d.name FROM databases AS d
+        SELECT d.* FROM databases AS d  -- the condition reads its owner
         JOIN unnest(cast(:catalogs AS text[]), cast(:names AS text[])) AS c(catalog, name)
           ON c.catalog = d.catalog AND c.name = d.name
     ), changed AS (
