@@ -23,7 +23,7 @@ from tests.fixtures.server import Server
 from tests.wire.reading.engines import ENGINES
 from tests.wire.reading.tables import make_table
 
-ROOT = "s3a://bucket/warehouse/t"
+ROOT = "s3a://bucket/warehouse/readers"
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_objects_are_read_with_the_credentials_of_the_environment(
             query_id = table.begin()
             path = f"_versions/{query_id}/ds={day.replace('=', '%3D')}"
             rows = pa.table({"id": pa.array([number], pa.int64())})
-            pq.write_table(rows, f"bucket/warehouse/t/{path}/{query_id}-0.parquet", filesystem=store)
+            pq.write_table(rows, f"bucket/warehouse/readers/{path}/{query_id}-0.parquet", filesystem=store)
             table.publish(query_id, [day], PublishMode.CREATE, f"{ROOT}/{path}")
         found = dataset(client, table.full_name)
         assert sorted(found.to_table().to_pylist(), key=str) == [{"id": 1, "ds": "a=b"}, {"id": 2, "ds": "2"}]
@@ -65,7 +65,7 @@ def test_objects_are_read_with_the_credentials_of_the_environment(
         with_fsspec = dataset(client, table.full_name, filesystem=fsspec.filesystem("s3"))
         assert with_fsspec.count_rows() == 2
         (listed,) = files(client, table.full_name, "ds = '2'")
-        assert listed.path.startswith("s3://bucket/warehouse/t/_versions/")
+        assert listed.path.startswith("s3://bucket/warehouse/readers/_versions/")
         store.delete_file(listed.path.removeprefix("s3://"))
         with pytest.raises(StaleSnapshotError):
             found.to_table()
@@ -77,7 +77,7 @@ def test_readers_of_objects_never_see_a_mixture(
     """Each overwrite writes one number into both partitions; each engine reads the rows of one overwrite."""
     server = start_metastore(database_url)
     with connect(server.uri) as writer, connect(server.uri) as reader:
-        table = make_table(writer, {"id": "bigint"}, {"ds": "string"}, sd={"location": ROOT.replace("/t", "/v")})
+        table = make_table(writer, {"id": "bigint"}, {"ds": "string"}, sd={"location": ROOT.replace("/readers", "/v")})
 
         def overwrite(number: int) -> None:
             query_id = table.begin()
@@ -85,7 +85,7 @@ def test_readers_of_objects_never_see_a_mixture(
             paths = {(day,): f"v/_versions/{query_id}/ds={day}" for day in "12"}
             for path in paths.values():
                 pq.write_table(rows, f"bucket/warehouse/{path}/{query_id}-0.parquet", filesystem=store)
-            table.publish_all(query_id, {day: ROOT.replace("/t", f"/{path}") for day, path in paths.items()})
+            table.publish_all(query_id, {day: ROOT.replace("/readers", f"/{path}") for day, path in paths.items()})
 
         overwrite(0)
         first = dataset(reader, table.full_name)
@@ -109,7 +109,7 @@ def test_credentials_by_storage_options(
     server = start_metastore(database_url)
     options = {"key": "key", "secret": "secret", "client_kwargs": {"endpoint_url": os.environ["AWS_ENDPOINT_URL"]}}
     with connect(server.uri) as client:
-        table = make_table(client, {"id": "bigint"}, sd={"location": ROOT.replace("/t", "/u")})
+        table = make_table(client, {"id": "bigint"}, sd={"location": ROOT.replace("/readers", "/u")})
         query_id = table.begin()
         rows = pa.table({"id": pa.array([1], pa.int64())})
         pq.write_table(rows, f"bucket/warehouse/u/_versions/{query_id}/{query_id}-0.parquet", filesystem=store)
