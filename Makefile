@@ -1,6 +1,6 @@
 # Start with `make demo`, `make test` or `make docs`. Each creates .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint docs bench bench-sql bench-zipf crash faults outages promises random-sql readers audit image-steps spark-versions spark-interfaces interop hive-tests generate clean
+.PHONY: help demo test long quick lint docs bench bench-sql bench-zipf crash faults outages promises random-sql readers audit image-steps spark-versions spark-interfaces interop hive-tests generate clean
 READY := .venv/.ready
 DEMO_READY := .venv/.ready-demo
 CLASSES := .venv/class-data/spark.jsa
@@ -21,8 +21,11 @@ test: $(CLASSES)  ## Run every check: ruff, mypy, the documentation build and al
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint docs
 	@.venv/bin/python -m pytest $(PARALLEL) || { [ $$? -eq 1 ] && echo "$(RERUN)" && .venv/bin/python -m pytest --last-failed; }
 
-quick: $(READY)  ## Run the fast tests of rules, wire protocol and storage, about two minutes
-	@.venv/bin/python -m pytest $(PARALLEL) -m 'not slow' --hypothesis-profile=quick tests/architecture tests/unit tests/storage tests/wire
+long: $(CLASSES)  ## Run the tests that are too long for make test: the oldest Spark's newcomer, benchmarks at their smallest size
+	@.venv/bin/python -m pytest $(PARALLEL) -m long
+
+quick: $(READY)  ## Run the fast tests of rules, wire protocol and storage, about four minutes on two cores
+	@.venv/bin/python -m pytest $(PARALLEL) -m 'not slow and not long' --hypothesis-profile=quick tests/architecture tests/unit tests/storage tests/wire
 
 lint: $(READY)  ## Check style and types
 	@.venv/bin/ruff check .

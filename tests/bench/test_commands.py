@@ -23,6 +23,7 @@ COMMANDS = {
     "reading": ["tests.bench.reading", "--partitions", "10", "--files", "1", "--rows", "10", "--rounds", "1"],
     "random-sql": ["tests.bench.random_sql", "--steps", "4", "--each", "2", "--inserts", "3", "--partitions", "0"],
 }
+LONG = ("bench", "zipf", "random-sql")  # make long
 PRINTED = {
     "bench": "written to",
     "processor": "get_table: ours",
@@ -37,7 +38,7 @@ PRINTED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in COMMANDS])
 def test_command_works_at_its_smallest_size(name: str, tmp_path: Path) -> None:
     output = ["--output", str(tmp_path)] if name == "bench" else []
     command = [sys.executable, "-W", "ignore", "-m", *COMMANDS[name], *output]

@@ -52,7 +52,7 @@ def spark_sql(python: str, uri: str, folder: Path, statements: str) -> subproces
     )
 
 
-@pytest.mark.parametrize("version", ["installed", "3.5"])
+@pytest.mark.parametrize("version", ["installed", pytest.param("3.5", marks=pytest.mark.long)])
 def test_the_first_statements_work_as_typed_and_a_location_elsewhere_names_the_setting(
     version: str, database_url: str, start_metastore: Callable[..., Server], tmp_path: Path
 ) -> None:
