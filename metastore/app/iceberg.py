@@ -22,7 +22,7 @@ from metastore.web.console.authentication import ConsoleAuthenticator, Visitor
 from metastore.web.console.sessions import Sessions
 from metastore.web.iceberg import IcebergRoutes
 
-_CONNECTIONS: Final = 4  # to the database
+_CONNECTIONS: Final = 4  # to the database, and requests at a time
 _TIMEOUT: Final = 5.0  # seconds to wait for a connection
 T = TypeVar("T")
 
@@ -57,4 +57,4 @@ def make_iceberg(settings: Settings, url: str, metrics: WorkerMetrics) -> Iceber
     methods = frozenset[str]().union(*(listener.authentication for listener in listeners(settings)))
     sessions = Sessions(application.authenticator.ended, settings.session_max_age)
     authenticator = ConsoleAuthenticator(application.authenticator, methods, sessions)
-    return IcebergRoutes(authenticator, Reader(ask, application.read_file, require_select), as_visitor)
+    return IcebergRoutes(authenticator, Reader(ask, application.read_file, require_select), as_visitor, _CONNECTIONS)

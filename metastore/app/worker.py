@@ -154,7 +154,6 @@ class Application:
 
     def start_answering(self) -> None:
         """Starts what a process needs that only answers calls. Other processes care for the catalog."""
-        self._watch.start()
         if self._audit:
             timers.audit_writing(self._audit).start()
         Timer("publishing metrics", self._records.publish, _PUBLISH_INTERVAL).start()
@@ -164,9 +163,12 @@ class Application:
         if self._rights:
             self._rights.check(requirements)
 
-    def read_file(self, location: str) -> bytes | None:
-        """Returns the content of a file; None if it does not exist. Raises InvalidInputError outside of the roots."""
-        return self._warehouse.read_file(location)
+    def read_file(self, location: str, most: int) -> bytes | None:
+        """Returns at most so many bytes of a file; None if it does not exist.
+
+        Raises InvalidOperationError outside of the roots.
+        """
+        return self._warehouse.read_file(location, most)
 
     def reconciliation(self) -> ReconciliationService:
         """Returns the service that reconciles files and a restored database. Only a command uses it."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 from typing import Final
 
 from metastore.errors import (
-    AlreadyExistsError,
-    ConflictError,
     MetastoreError,
     NotFoundError,
     PermissionDeniedError,
@@ -31,8 +29,6 @@ _KINDS: Final[tuple[tuple[type[MetastoreError], int, str], ...]] = (  # the firs
     (QuotaExceededError, 429, "TooManyRequestsException"),
     (UnavailableError, 503, "ServiceUnavailableException"),
     (NotFoundError, 404, NOT_FOUND),
-    (AlreadyExistsError, 409, "AlreadyExistsException"),
-    (ConflictError, 409, "CommitFailedException"),
     (MetastoreError, 400, BAD_REQUEST),
 )
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from metastore.iceberg.errors import BAD_REQUEST, RestError
 
-_MOST: Final = 256 * 2**20  # bytes of a metadata file
+MOST: Final = 32 * 2**20  # bytes of a metadata file, so that few requests at once fit into the memory of a container
 _GZIP: Final = b"\x1f\x8b"
 _REFERRED: Final = "refs"
 _fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -34,11 +33,11 @@ def plain(content: bytes, location: str) -> bytes:
     if content.startswith(_GZIP):
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
             try:
-                content = file.read(_MOST + 1)
+                content = file.read(MOST + 1)
             except (OSError, EOFError) as error:
                 raise RestError(400, BAD_REQUEST, f"{location} is damaged: {error}") from None
-    if len(content) > _MOST:
-        raise RestError(400, BAD_REQUEST, f"{location} has more than {_MOST >> 20} MiB")
+    if len(content) > MOST:
+        raise RestError(400, BAD_REQUEST, f"{location} has more than {MOST >> 20} MiB")
     decoded(content, location)
     return content
 
@@ -85,15 +84,7 @@ def entity_tag(location: str, *, referred: bool) -> str:
     return f'"{digest[:32]}"'
 
 
-def text_of(value: Any) -> bytes:
-    """Returns a value as JSON."""
-    return msgspec.json.encode(value)
-
-
 def names_tag(header: str, tag: str) -> bool:
     """Returns whether the header If-None-Match names an ETag (RFC 9110, 13.1.2: weak comparison)."""
     texts = [text.strip().removeprefix("W/") for text in header.split(",")]
     return "*" in texts or tag in texts
-
-
-Properties = Mapping[str, str]

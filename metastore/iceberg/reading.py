@@ -21,7 +21,7 @@ from metastore.iceberg.errors import (
     RestError,
     rest_error,
 )
-from metastore.iceberg.metadata import entity_tag, is_referred, load_result, names_tag, plain, referred_snapshots
+from metastore.iceberg.metadata import MOST, entity_tag, is_referred, load_result, names_tag, plain, referred_snapshots
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
     GetDatabaseRequest,
@@ -67,10 +67,10 @@ class Reader:
     def __init__(
         self,
         methods: Methods,
-        read_file: Callable[[str], bytes | None],
+        read_file: Callable[[str, int], bytes | None],
         require_select: Callable[[TableName], object],
     ) -> None:
-        """`read_file`: returns the content of a file within the roots, None without one. `require_select`: raises
+        """`read_file`: returns the first bytes of a file within the roots, None without one. `require_select`: raises
         PermissionDeniedError or NotFoundError if the caller may not read a table.
         """
         self._methods = methods
@@ -205,7 +205,7 @@ class Reader:
 
     def _metadata(self, location: str) -> bytes:
         try:
-            content = self._read_file(location)
+            content = self._read_file(location, MOST + 1)
         except MetastoreError as error:
             raise rest_error(error) from error
         if content is None:

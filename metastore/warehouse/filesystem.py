@@ -170,12 +170,12 @@ class Warehouse:
                 files.makedirs(new.removesuffix(path) + posixpath.dirname(path), exist_ok=True)
                 literal_paths.move(files, old, new)
 
-    def read_file(self, location: str) -> bytes | None:
-        """Returns the content of a small file; None if it does not exist."""
+    def read_file(self, location: str, most: int | None = None) -> bytes | None:
+        """Returns the content of a small file, or its first `most` bytes; None if it does not exist."""
         self.roots.require([location])
         with opened(location) as (files, path):
             try:
-                content: bytes = files.cat_file(path)
+                content: bytes = files.cat_file(path, end=most)
             except OSError as error:
                 if means_missing(error):
                     return None

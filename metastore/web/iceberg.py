@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import unquote_plus
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -112,14 +114,19 @@ class Authenticator(Protocol):
 
 
 class IcebergRoutes:
-    """Answers requests. `run`: calls a function as a visitor, in a thread."""
+    """Answers requests, at most `threads` at a time. `as_visitor`: calls a function as a visitor."""
 
     def __init__(
-        self, authenticator: Authenticator, reader: Reader, as_visitor: Callable[[Visitor, Callable[[], Any]], Any]
+        self,
+        authenticator: Authenticator,
+        reader: Reader,
+        as_visitor: Callable[[Visitor, Callable[[], Any]], Any],
+        threads: int,
     ) -> None:
         self._authenticator = authenticator
         self._reader = reader
         self._as_visitor = as_visitor
+        self._executor = ThreadPoolExecutor(threads, "iceberg")
 
     def routes(self) -> list[Route]:
         """Returns one route for all paths: names in them may contain encoded slashes."""
@@ -130,7 +137,8 @@ class IcebergRoutes:
         """Answers a request. Every error has the protocol's form."""
         try:
             visitor = await self._authenticator.visitor(request)
-            answer = await run_in_threadpool(self._as_visitor, visitor, lambda: self._called(request))
+            run = partial(self._as_visitor, visitor, partial(self._called, request))
+            answer = await asyncio.get_running_loop().run_in_executor(self._executor, run)
             return _response(answer)
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return _error_response(request, _protocol_error(request, error))

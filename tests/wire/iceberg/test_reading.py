@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
+from metastore.iceberg.metadata import MOST
 from metastore.web.iceberg import ENDPOINTS
 from tests.wire.builders import table as hive_table
-from tests.wire.console.conftest import ADMIN, LOW, Console
+from tests.wire.console.conftest import ADMIN, LOW, PASSWORDS, Console
 from tests.wire.iceberg.conftest import V1, basic
 from thrift_idl.gen.hive_metastore.ttypes import Database
 
@@ -181,6 +183,8 @@ def test_errors_have_the_form_of_the_protocol(console: Console, method: str, pat
         (b"{", "is no metadata of Iceberg"),
         (b"[]", "is no metadata of Iceberg"),
         (b"\x1f\x8bx", "is damaged"),
+        (b"[" + b" " * MOST, "has more than 32 MiB"),
+        (b"\x1f\x8b" + gzip.compress(b" " * (MOST + 1))[2:], "has more than 32 MiB"),
         (None, "does not exist"),
     ],
 )
@@ -240,6 +244,9 @@ def test_rights(guarded: Console) -> None:
     assert [each["name"] for each in visitor.get(path, **basic(ADMIN)).data["identifiers"]] == ["hidden", "mine"]
     assert [each["name"] for each in visitor.get(path, **basic(LOW)).data["identifiers"]] == ["mine"]
     assert visitor.get(f"{path}/mine", **basic(LOW)).data["metadata"] == {"format-version": 2}
+    auth = {"type": "basic", "basic": {"username": LOW, "password": PASSWORDS[LOW]}}
+    catalog = RestCatalog("rest", uri=f"{guarded.url}/iceberg", auth=auth)  # as docs/how-to/iceberg-rest.md says
+    assert catalog.list_tables("rest_rights") == [("rest_rights", "mine")]
     hidden, missing = (visitor.get(f"{path}/{name}", **basic(LOW)) for name in ("hidden", "missing"))
     assert hidden.status == missing.status == 404
     assert hidden.text.replace("hidden", "missing") == missing.text
