@@ -16,6 +16,7 @@ from tests.interop.report import Report
 from tests.wire.builders import unique
 
 ACCURATE = "COLUMN_STATS_ACCURATE"
+MARKS = "2.3.10"  # Hive 4.1 in one process sends files and bytes of an INSERT, but no rows and no mark
 # Statements of plain Spark, by table, and the rows after them. Hive has written three rows.
 CHANGES: dict[str, tuple[str, int]] = {
     "unchanged": ("SELECT 1", 3),
@@ -67,8 +68,9 @@ def test_hive_counts_rows_of_spark(
                 values = {"p": key, "v": ", '1'" if key else "", "place": place}
                 statements.append(statement.format(t=f"{database}.{table}", **values))
                 owner = client.get_partition(database, table, ["1"]) if key else client.get_table(database, table)
-                assert "BASIC_STATS" in owner.parameters[ACCURATE], table
-                assert owner.parameters["numRows"] == "3", table
+                if version == MARKS:
+                    assert "BASIC_STATS" in owner.parameters[ACCURATE], table
+                    assert owner.parameters["numRows"] == "3", table
         arguments = [sys.executable, "-c", SPARK, metastore_server.uri, metastore_server.warehouse, *statements]
         subprocess.run(arguments, check=True, cwd=tmp_path)
         for name, (_, rows) in CHANGES.items():
