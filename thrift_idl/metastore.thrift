@@ -50,6 +50,7 @@ struct ScanRequest {
   4: optional string catName,
   // 5 is retired (totals)
   6: optional string state,                    // ScanValues.state; if it has changed, the call throws ConflictException
+  7: optional bool unrecorded,                 // no query reads the rows: a check, or a write that lists partitions
 }
 
 /** Requests the values of partition columns in the partitions that a scan reads. */
@@ -467,6 +468,51 @@ struct CarePlan {
   3: required i64 leftOff,          // visible tables that the plan does not consider, because of the limit
 }
 
+/** Requests the record of a table's scans. */
+struct ScanRecordsRequest {
+  1: required string dbName,
+  2: required string tableName,
+  3: optional string catName,
+  4: optional i32 days = 30,        // the last days, with the present one
+  5: optional i32 limit = 1000,     // the maximum is 10,000
+}
+
+/** A condition that all rows of a scan meet. */
+struct ScanFilter {
+  1: required string column,        // several columns of an OR are separated by commas
+  2: required string op,            // =, IN, IS NULL, LIKE, a comparison, or other
+  3: required i32 valueCount,       // of = and IN; above 8, rounded up to a power of two
+  4: required list<string> values,  // only if the server records values
+}
+
+/**
+ * Scans of a day and user with the same filters. Sums of files and bytes are over `sized` scans. Totals are the same sums
+ * for scans without any filter, by the measurements of the table; unset if it was not measured.
+ */
+struct ScanRecord {
+  1: required string day,           // yyyy-MM-dd, in UTC
+  2: required i64 lastAt,           // seconds since 1970
+  3: required string user,          // empty: not authenticated, or too many users
+  4: required string kind,          // scan; opened: a client that plans no scans read the definition; other: further filters
+  5: required list<ScanFilter> filters,
+  6: required i64 scans,
+  7: required i64 keptPartitions,
+  8: optional i64 partitions,
+  9: required i64 keptDirectories,
+  10: required i64 directories,     // of the kept partitions
+  11: required i64 sized,
+  12: required i64 keptFiles,       // of the kept partitions, with all of their directories
+  13: required i64 keptBytes,
+  14: optional i64 files,
+  15: optional i64 bytes,
+}
+
+/** The newest records first. `since`: the day since which scans are recorded without a break; unset if they are not. */
+struct ScanRecords {
+  1: required list<ScanRecord> records,
+  2: optional string since,
+}
+
 /** Another client changed a table or partition that this writer has read. Nothing was published. */
 exception ConflictException {
   1: string message,
@@ -479,6 +525,10 @@ service Metastore extends hive_metastore.ThriftHiveMetastore {
 
   /** Returns partition values. Clients evaluate arbitrary expressions on them, and send the matching texts as TEXT_IN. */
   ScanValues scan_values(1: ScanValuesRequest request)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
+
+  /** Returns which filters the scans of a table had, and what they kept. */
+  ScanRecords get_scans(1: ScanRecordsRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 
   /** Registers a write before its first file, so that readers do not see its files and cleaning finds them. */

@@ -70,6 +70,7 @@ from metastore.services.partitions_write import PartitionWriteService
 from metastore.services.privileges import PrivilegeService
 from metastore.services.publishing import PublishingService
 from metastore.services.roles import RoleService
+from metastore.services.scan_records import ScanRecordService
 from metastore.services.scans import ScanService
 from metastore.services.service import current_time
 from metastore.services.tables_alter import TableAlterService
@@ -133,7 +134,9 @@ def _of_partitions(services: Services) -> Iterator[object]:
     yield PartitionExpressionHandlers(expressions, values)
     yield PartitionExchangeHandlers(PartitionExchangeService(services.journal))
     yield PartitionEventHandlers(PartitionEventService(services.store))
-    yield ScanHandlers(ScanService(services.store), values)
+    yield ScanHandlers(
+        ScanService(services.store, services.scan_recorder.planned), values, ScanRecordService(services.store)
+    )
     yield ColumnStatisticsHandlers(
         ColumnStatisticsReadService(services.store), ColumnStatisticsWriteService(services.store, current_time)
     )

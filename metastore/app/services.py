@@ -11,6 +11,7 @@ from metastore.services.databases import DatabaseService
 from metastore.services.files.journal import Journal
 from metastore.services.notifications import NotificationService
 from metastore.services.partitions_read import PartitionReadService
+from metastore.services.scan_recording import ScanRecorder
 from metastore.services.service import current_time
 from metastore.services.tables import TableService
 from metastore.services.undrop import UndropService
@@ -27,6 +28,8 @@ class Services:
         self.tables = TableService(*self.changing, rights)
         self.partitions = PartitionReadService(self.store)
         self.undrop = UndropService(journal, rights)
+        kept = 0.0 if settings.read_only else settings.scan_record_retention
+        self.scan_recorder = ScanRecorder(self.store, kept, literals=settings.scan_record_values)
         most_bytes = settings.memory_limit // 4  # of events in one reply
         self.notifications = NotificationService(self.store, settings.event_retention, rights, most_bytes)
         self.cleaning = CleaningService(journal, timedelta(seconds=settings.replaced_file_retention), rights)

@@ -11,6 +11,7 @@ from metastore.services.cleaning import CleaningService
 from metastore.services.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.files.journal import Journal
 from metastore.services.notifications import NotificationService
+from metastore.services.scan_recording import ScanRecorder
 from metastore.services.servers import ServerService
 from metastore.services.sizes import SizeService
 from metastore.services.timeouts import TimeoutService
@@ -110,3 +111,8 @@ def size_measurement(service: SizeService) -> Timer:
 def view_reading(service: ViewTextService) -> Timer:
     """Returns the timer that reads the texts of views for the tables that they name."""
     return Timer("reading the texts of views", service.read, VIEW_INTERVAL)
+
+
+def scan_recording(recorder: ScanRecorder, interval: float) -> Timer:
+    """Returns the timer that adds the scans of this worker to the record every `interval` seconds."""
+    return Timer("recording of scans", recorder.flush, interval)

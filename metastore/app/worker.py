@@ -193,6 +193,9 @@ class Application:
         """Stops the timers, removes the registration of the server, and closes all connections."""
         for timer in (self._bootstrap, *self._timers):
             timer.stop()
+        if self.services.scan_recorder.is_on:
+            with suppress(UnavailableError):
+                self.services.scan_recorder.flush()
         if self._audit:
             with suppress(UnavailableError):
                 self._audit.close()
@@ -225,7 +228,7 @@ class Application:
 
     def _make_timers(self) -> tuple[Timer, ...]:
         settings = self._settings
-        timeout = timedelta(seconds=settings.txn_timeout)
+        timeout, recorder = timedelta(seconds=settings.txn_timeout), self.services.scan_recorder
         return (
             *([timers.audit_writing(self._audit), timers.audit_logging(self._audit)] if self._audit else []),
             timers.expiry(TimeoutService(self._store, timeout), timeout),
@@ -240,6 +243,7 @@ class Application:
             Timer("resolving interrupted commits", self._store.resolve_unknown_commits, _RESOLVE_INTERVAL),
             timers.descriptor_cleaning(DescriptorCleaningService(self._store), settings.cleanup_interval),
             *([] if settings.read_only else [timers.size_measurement(SizeService(self._store))]),
+            *([timers.scan_recording(recorder, settings.scan_record_interval)] if recorder.is_on else []),
             timers.view_reading(ViewTextService(self._store)),
             *([timers.server_registration(self._server)] if self._server else []),
             Timer("noting blocking sessions", self._note_blockers, _WATCH_INTERVAL),

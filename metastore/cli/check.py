@@ -80,7 +80,7 @@ def _check_buckets(uri: str, name: str, *, rows: bool, master: str) -> tuple[int
             if rows:
                 raise InvalidInputError(f"Table {full_name} has no buckets: it is not CLUSTERED BY any column.")
             return 0, ""
-        plan = client.plan_scan(ScanRequest(table.dbName, table.tableName))
+        plan = client.plan_scan(ScanRequest(table.dbName, table.tableName, unrecorded=True))
     keys = [key.name for key in table.partitionKeys]
     findings = list(_findings(full_name, keys, declared, plan))
     if rows and not findings:

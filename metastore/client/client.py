@@ -174,6 +174,7 @@ class MetastoreClient(Calls):
         predicate: Expression | None = None,
         *,
         state: str | None = None,
+        is_query: bool = True,
     ) -> structs.ScanPlan:
         """Returns the partitions, directories and file rules that a scan has to read.
 
@@ -182,12 +183,13 @@ class MetastoreClient(Calls):
             table: name of the table.
             predicate: rows for which it is true must be read; None reads everything.
             state: `ScanValues.state` of an earlier call; the server checks that no partition was added or dropped.
+            is_query: whether a query will read the rows. Only such scans are recorded.
 
         Raises:
             NoSuchTableError: the table does not exist.
             ValuesChangedError: the set of partitions has changed since `state`.
         """
-        request = convert.scan_request(database, table, predicate, state=state)
+        request = convert.scan_request(database, table, predicate, state=state, is_query=is_query)
         faults: Faults = {**_NO_TABLE, ours.ConflictException: errors.ValuesChangedError}
         return convert.scan_plan_of(self._call("plan_scan", request, repeat=True, faults=faults))
 

@@ -130,10 +130,12 @@ def scan_request(
     predicate: Expression | None,
     *,
     state: str | None = None,
+    is_query: bool = True,
 ) -> ours.ScanRequest:
-    """Returns a scan request. A `predicate` of None matches everything."""
+    """Returns a scan request. A `predicate` of None matches everything. `is_query`: the server may record the scan."""
     nodes = None if predicate is None else encode_predicate(predicate)
-    return ours.ScanRequest(dbName=database, tableName=table, predicate=nodes, state=state)
+    unrecorded = None if is_query else True
+    return ours.ScanRequest(dbName=database, tableName=table, predicate=nodes, state=state, unrecorded=unrecorded)
 
 
 def scan_plan_of(plan: ours.ScanPlan) -> structs.ScanPlan:

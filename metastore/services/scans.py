@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from metastore.domain.buckets import buckets
@@ -17,17 +17,33 @@ from metastore.services.rules.partition_conditions import check_partition_quota
 from metastore.services.rules.tables import VIEW
 from metastore.services.service import Service
 from metastore.storage.queries.filters import scan_condition
-from metastore.storage.references import ScanRow, StoredTable
+from metastore.storage.references import ScanRow, StoredTable, TableRef
+from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
 from thrift_idl.gen.metastore.ttypes import ScanBuckets, ScanDirectory, ScanPartition, ScanPlan, ScanStorage
+
+Record = Callable[[TableRef, Collection[str], Expression, Sequence[ScanRow], Sequence[ScanPartition]], None]
+"""Records a scan: the table, its columns, the predicate, and the kept partitions as rows and as parts of the plan."""
 
 
 class ScanService(Service):
     """Rules of scans. A plan may include too many files, but never too few: engines filter the rows again."""
 
-    def plan(self, table: TableName, nodes: Sequence[PostfixNode], *, state: str | None = None) -> ScanPlan:
-        """Plans a scan. `state`: a state of the list of partitions that the client has read before.
+    def __init__(self, store: Store, record: Record) -> None:
+        super().__init__(store)
+        self._record = record
+
+    def plan(
+        self, table: TableName, nodes: Sequence[PostfixNode], *, state: str | None = None, is_query: bool = True
+    ) -> ScanPlan:
+        """Plans a scan.
+
+        Args:
+            table: the table.
+            nodes: the predicate.
+            state: a state of the list of partitions that the client has read before.
+            is_query: whether the scan is recorded.
 
         Raises NotFoundError, InvalidOperationError for a view, InvalidInputError for a malformed predicate,
         ConflictError if that state has changed.
@@ -54,6 +70,9 @@ class ScanService(Service):
         storages = {number: _storage(sd, shapes[number]) for number, sd in descriptors.items()}
         order = {number: position for position, number in enumerate(storages)}
         partitions = [_partition(row, shapes[row.descriptor_id], order[row.descriptor_id]) for row in rows]
+        if is_query:
+            columns = types.keys() | {key.name for key in stored.ref.keys}
+            self._record(stored.ref, columns, predicate, rows, partitions)
         return ScanPlan(
             partitions=partitions,
             storages=list(storages.values()),
@@ -115,8 +134,9 @@ def _directories(location: str, locations: Mapping[tuple[str, ...], str], shape:
 
 
 def _whole_table(stored: StoredTable) -> ScanRow:
-    sd = stored.encoded.decode().sd
-    return ScanRow([], sd.location, sd.skewedInfo.skewedColValueLocationMaps, stored.ref.version, None)
+    struct = stored.encoded.decode()
+    locations = struct.sd.skewedInfo.skewedColValueLocationMaps
+    return ScanRow([], struct.sd.location, locations, stored.ref.version, None, struct.parameters)
 
 
 def _buckets(table: Table) -> ScanBuckets | None:

@@ -60,3 +60,6 @@ class Advanced(Section):
     s3_timeout: float = duration(15.0, "Maximum time for an S3 endpoint to answer a request.")
     cleanup_interval: float = duration(600.0, "Interval between two background cleanups.", low=1)
     txn_timeout: float = duration(300.0, "Time after which a lock or transaction without a heartbeat expires.")
+    scan_record_interval: float = duration(
+        60.0, "Interval at which a worker adds its scans to the record. Scans of a killed worker are lost.", low=0.1
+    )

@@ -345,6 +345,15 @@ class Observability(Section):
     slow_call_threshold: float = duration(
         1.0, "Duration after which a call is logged as slow, with its SQL.", low=0.001
     )
+    scan_record_retention: float = duration(
+        90 * DAY,
+        "Time that the record of scans is kept, from which table care advises layouts. 0: scans are not recorded.",
+        low=0,
+        high=CENTURY,
+    )
+    scan_record_values: bool = flag(
+        "Also record the values that scans filter by, which makes advice more exact: true or false."
+    )
     log_format: str = text(
         "text", "Log format: text, or json (one object per line).", parse=str.lower, choices=("text", "json")
     )

@@ -76,6 +76,7 @@ class ScanRow:
     skewed_locations: dict[tuple[str, ...], str]
     version: int
     descriptor_id: int | None
+    parameters: dict[str, str] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,7 @@ from metastore.storage.repositories.privileges import Privileges
 from metastore.storage.repositories.retired_locations import RetiredLocations
 from metastore.storage.repositories.roles import Roles
 from metastore.storage.repositories.runtime_statistics import RuntimeStatistics
+from metastore.storage.repositories.scan_records import ScanRecords
 from metastore.storage.repositories.servers import Servers
 from metastore.storage.repositories.shared_descriptors import SharedDescriptors
 from metastore.storage.repositories.tables import Tables
@@ -147,6 +148,7 @@ class UnitOfWork(Session):
     retired_locations = cached_property(RetiredLocations)
     roles = cached_property(Roles)
     runtime_statistics = cached_property(RuntimeStatistics)
+    scan_records = cached_property(ScanRecords)
     search = cached_property(Search)
     servers = cached_property(Servers)
     shared_descriptors = cached_property(SharedDescriptors)

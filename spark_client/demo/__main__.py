@@ -128,7 +128,7 @@ def _load(screen: DemoConsole, spark: Session, raw: Path) -> list[str]:
 def _show_layout(screen: DemoConsole, spark: Session) -> None:
     """Prints the directories of one month."""
     partition = spark.metastore.get_partitions("demo", "flights")[0]
-    plan = spark.metastore.plan_scan("demo", "flights")
+    plan = spark.metastore.plan_scan("demo", "flights", is_query=False)
     sizes = []
     for directory in next(
         scan_partition.directories for scan_partition in plan.partitions if scan_partition.values == partition.values

@@ -69,7 +69,7 @@ def problems_of(
     target = metastore.get_table(database or spark.catalog.currentDatabase(), name)
     if not target.buckets.count:
         raise InvalidInsertError(f"{target.full_name} is not CLUSTERED BY: it has no buckets to check")
-    plan = metastore.plan_scan(target.database, target.name)
+    plan = metastore.plan_scan(target.database, target.name, is_query=False)
     files = Files(spark)
     problems: list[BucketProblem] = []
     numbers: dict[tuple[int, tuple[Column, ...], str], dict[str, tuple[int, str]]] = {}

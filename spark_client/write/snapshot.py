@@ -86,7 +86,7 @@ def take_snapshot(
     keys = [column.name for column in table.partition_columns]
     given = partition_predicate({key: static[key] for key in keys if key in static})
     predicate = conjunction(each for each in (given, among) if each is not None)
-    plan = metastore.plan_scan(table.database, table.name, predicate)
+    plan = metastore.plan_scan(table.database, table.name, predicate, is_query=False)
     table_state = PartitionState(
         "", None, table.skew, table.storage, table.parameters, table.buckets, table.columns, plan.writes
     )

@@ -135,7 +135,7 @@ class Snapshots:
         """
         if any(self._is_moved(plan, plan.partitions[number]) for number in doubtful):
             return False
-        again = self._client.plan_scan(table.database, table.name, predicate)
+        again = self._client.plan_scan(table.database, table.name, predicate, is_query=False)
         current = {partition.values: (partition.location, partition.version) for partition in again.partitions}
         for number in doubtful:
             partition = plan.partitions[number]

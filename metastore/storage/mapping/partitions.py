@@ -71,7 +71,7 @@ def scan_row(head: OpenHead, version: int, descriptor_id: int) -> ScanRow:
     """Decodes only the own fields of a partition."""
     partition = own_part(Partition, head)
     locations = partition.sd.skewedInfo.skewedColValueLocationMaps
-    return ScanRow(partition.values, partition.sd.location, locations, version, descriptor_id)
+    return ScanRow(partition.values, partition.sd.location, locations, version, descriptor_id, partition.parameters)
 
 
 def decoded_partitions(

@@ -123,3 +123,24 @@ care_figures = Table(
     ),
     *(Column(f"expired_{name}", BigInteger, nullable=False) for name in ("partitions", "files", "bytes")),
 )
+
+# What scans filtered by, and what they kept, summed for each day. Sums of sizes are over `sized` scans, whose
+# partitions state their files and bytes. Totals are of the table's last measurement.
+scan_records = Table(
+    "scan_records",
+    metadata,
+    Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE"), nullable=False),
+    Column("day", Date, nullable=False),  # in UTC
+    Column("shape", Name, nullable=False),  # domain.scan_shapes.encoded
+    Column("user_name", Name, nullable=False),  # empty: not authenticated, or too many users
+    Column("last_at", time_column("last_at").type, nullable=False),
+    *(Column(name, BigInteger, nullable=False) for name in ("scans", "kept_partitions", "kept_directories")),
+    *(Column(name, BigInteger, nullable=False) for name in ("directories", "sized", "kept_files", "kept_bytes")),
+    # Totals are sums over the same scans; null if the table was not measured at one of them.
+    *(Column(name, BigInteger) for name in ("partitions", "files", "bytes")),
+    PrimaryKeyConstraint("table_id", "day", "shape", "user_name"),
+    Index("scan_records_day_idx", "day"),
+)
+
+# The days on which a server recorded scans.
+scan_recording_days = Table("scan_recording_days", metadata, Column("day", Date, primary_key=True))

@@ -47,7 +47,7 @@ def set_locations(context: Context, statement: SetSkewedLocation) -> tuple[str, 
     values = typed_values(context, table, statement.table, statement.partition)
     owner_name = f"{table.full_name} partition {list(values)}"
     own = dict(zip((column.name for column in table.partition_columns), values, strict=True))
-    scanned = context.metastore.plan_scan(database, name, partition_predicate(own)).partitions
+    scanned = context.metastore.plan_scan(database, name, partition_predicate(own), is_query=False).partitions
     stored = context.metastore.get_partition(database, name, values)
     if stored is None or not scanned:
         raise NoSuchPartitionError(f"{owner_name} does not exist: create it first")

@@ -82,7 +82,7 @@ TRUTH: Final[dict[str, str]] = {
     "sees the database": "get_database get_database_req get_table_objects_by_name_req get_function",
     "SELECT": """find_columns_with_stats get_table_column_statistics get_partition_column_statistics
         get_table_statistics_req
-        get_partitions_statistics_req get_aggr_stats_for plan_scan scan_values""",
+        get_partitions_statistics_req get_aggr_stats_for plan_scan scan_values get_scans""",
     "INSERT": """fire_listener_event add_write_notification_log add_write_notification_log_in_batch begin_write
         add_partitions_pspec renew_write end_write""",
     "INSERT or ALTER": """add_partition add_partition_with_environment_context add_partitions add_partitions_req

@@ -41,6 +41,16 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
         """
         pass
 
+    def get_scans(self, request):
+        """
+        Returns which filters the scans of a table had, and what they kept.
+
+        Parameters:
+         - request
+
+        """
+        pass
+
     def begin_write(self, request):
         """
         Registers a write before its first file, so that readers do not see its files and cleaning finds them.
@@ -285,6 +295,44 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
         if result.o2 is not None:
             raise result.o2
         raise TApplicationException(TApplicationException.MISSING_RESULT, "scan_values failed: unknown result")
+
+    def get_scans(self, request):
+        """
+        Returns which filters the scans of a table had, and what they kept.
+
+        Parameters:
+         - request
+
+        """
+        self.send_get_scans(request)
+        return self.recv_get_scans()
+
+    def send_get_scans(self, request):
+        self._oprot.writeMessageBegin('get_scans', TMessageType.CALL, self._seqid)
+        args = get_scans_args()
+        args.request = request
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_get_scans(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = get_scans_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "get_scans failed: unknown result")
 
     def begin_write(self, request):
         """
@@ -924,6 +972,7 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
         thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor.__init__(self, handler)
         self._processMap["plan_scan"] = Processor.process_plan_scan
         self._processMap["scan_values"] = Processor.process_scan_values
+        self._processMap["get_scans"] = Processor.process_get_scans
         self._processMap["begin_write"] = Processor.process_begin_write
         self._processMap["renew_write"] = Processor.process_renew_write
         self._processMap["end_write"] = Processor.process_end_write
@@ -1019,6 +1068,35 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("scan_values", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_get_scans(self, seqid, iprot, oprot):
+        args = get_scans_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = get_scans_result()
+        try:
+            result.success = self._handler.get_scans(args.request)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("get_scans", msg_type, seqid)
         result.write(oprot)
         oprot.writeMessageEnd()
         oprot.trans.flush()
@@ -1629,6 +1707,55 @@ class scan_values_result(TBase):
 all_structs.append(scan_values_result)
 scan_values_result.thrift_spec = (
     (0, TType.STRUCT, 'success', [ScanValues, None], None, ),  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+)
+
+
+class get_scans_args(TBase):
+    """
+    Attributes:
+     - request
+
+    """
+
+    __slots__ = (
+        'request',
+    )
+
+
+    def __init__(self, request=None,):
+        self.request = request
+all_structs.append(get_scans_args)
+get_scans_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'request', [ScanRecordsRequest, None], None, ),  # 1
+)
+
+
+class get_scans_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+     - o2
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+        'o2',
+    )
+
+
+    def __init__(self, success=None, o1=None, o2=None,):
+        self.success = success
+        self.o1 = o1
+        self.o2 = o2
+all_structs.append(get_scans_result)
+get_scans_result.thrift_spec = (
+    (0, TType.STRUCT, 'success', [ScanRecords, None], None, ),  # 0
     (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
     (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
 )

@@ -151,6 +151,7 @@ class ScanRequest(TBase):
      - predicate
      - catName
      - state
+     - unrecorded
 
     """
 
@@ -160,15 +161,17 @@ class ScanRequest(TBase):
         'predicate',
         'catName',
         'state',
+        'unrecorded',
     )
 
 
-    def __init__(self, dbName=None, tableName=None, predicate=None, catName=None, state=None,):
+    def __init__(self, dbName=None, tableName=None, predicate=None, catName=None, state=None, unrecorded=None,):
         self.dbName = dbName
         self.tableName = tableName
         self.predicate = predicate
         self.catName = catName
         self.state = state
+        self.unrecorded = unrecorded
 
 
 class ScanValuesRequest(TBase):
@@ -1465,6 +1468,145 @@ class CarePlan(TBase):
         self.leftOff = leftOff
 
 
+class ScanRecordsRequest(TBase):
+    """
+    Requests the record of a table's scans.
+
+    Attributes:
+     - dbName
+     - tableName
+     - catName
+     - days
+     - limit
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'catName',
+        'days',
+        'limit',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, catName=None, days=30, limit=1000,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.catName = catName
+        self.days = days
+        self.limit = limit
+
+
+class ScanFilter(TBase):
+    """
+    A condition that all rows of a scan meet.
+
+    Attributes:
+     - column
+     - op
+     - valueCount
+     - values
+
+    """
+
+    __slots__ = (
+        'column',
+        'op',
+        'valueCount',
+        'values',
+    )
+
+
+    def __init__(self, column=None, op=None, valueCount=None, values=None,):
+        self.column = column
+        self.op = op
+        self.valueCount = valueCount
+        self.values = values
+
+
+class ScanRecord(TBase):
+    """
+    Scans of a day and user with the same filters. Sums of files and bytes are over `sized` scans. Totals are the same sums
+    for scans without any filter, by the measurements of the table; unset if it was not measured.
+
+    Attributes:
+     - day
+     - lastAt
+     - user
+     - kind
+     - filters
+     - scans
+     - keptPartitions
+     - partitions
+     - keptDirectories
+     - directories
+     - sized
+     - keptFiles
+     - keptBytes
+     - files
+     - bytes
+
+    """
+
+    __slots__ = (
+        'day',
+        'lastAt',
+        'user',
+        'kind',
+        'filters',
+        'scans',
+        'keptPartitions',
+        'partitions',
+        'keptDirectories',
+        'directories',
+        'sized',
+        'keptFiles',
+        'keptBytes',
+        'files',
+        'bytes',
+    )
+
+
+    def __init__(self, day=None, lastAt=None, user=None, kind=None, filters=None, scans=None, keptPartitions=None, partitions=None, keptDirectories=None, directories=None, sized=None, keptFiles=None, keptBytes=None, files=None, bytes=None,):
+        self.day = day
+        self.lastAt = lastAt
+        self.user = user
+        self.kind = kind
+        self.filters = filters
+        self.scans = scans
+        self.keptPartitions = keptPartitions
+        self.partitions = partitions
+        self.keptDirectories = keptDirectories
+        self.directories = directories
+        self.sized = sized
+        self.keptFiles = keptFiles
+        self.keptBytes = keptBytes
+        self.files = files
+        self.bytes = bytes
+
+
+class ScanRecords(TBase):
+    """
+    The newest records first. `since`: the day since which scans are recorded without a break; unset if they are not.
+
+    Attributes:
+     - records
+     - since
+
+    """
+
+    __slots__ = (
+        'records',
+        'since',
+    )
+
+
+    def __init__(self, records=None, since=None,):
+        self.records = records
+        self.since = since
+
+
 class ConflictException(TFrozenExceptionBase):
     """
     Another client changed a table or partition that this writer has read. Nothing was published.
@@ -1504,6 +1646,7 @@ ScanRequest.thrift_spec = (
     (4, TType.STRING, 'catName', 'UTF8', None, ),  # 4
     None,  # 5
     (6, TType.STRING, 'state', 'UTF8', None, ),  # 6
+    (7, TType.BOOL, 'unrecorded', None, None, ),  # 7
 )
 all_structs.append(ScanValuesRequest)
 ScanValuesRequest.thrift_spec = (
@@ -1903,6 +2046,48 @@ CarePlan.thrift_spec = (
     (1, TType.LIST, 'actions', (TType.STRUCT, [CareAction, None], False), None, ),  # 1
     (2, TType.LIST, 'tables', (TType.STRUCT, [CareTable, None], False), None, ),  # 2
     (3, TType.I64, 'leftOff', None, None, ),  # 3
+)
+all_structs.append(ScanRecordsRequest)
+ScanRecordsRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'catName', 'UTF8', None, ),  # 3
+    (4, TType.I32, 'days', None, 30, ),  # 4
+    (5, TType.I32, 'limit', None, 1000, ),  # 5
+)
+all_structs.append(ScanFilter)
+ScanFilter.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'column', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'op', 'UTF8', None, ),  # 2
+    (3, TType.I32, 'valueCount', None, None, ),  # 3
+    (4, TType.LIST, 'values', (TType.STRING, 'UTF8', False), None, ),  # 4
+)
+all_structs.append(ScanRecord)
+ScanRecord.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'day', 'UTF8', None, ),  # 1
+    (2, TType.I64, 'lastAt', None, None, ),  # 2
+    (3, TType.STRING, 'user', 'UTF8', None, ),  # 3
+    (4, TType.STRING, 'kind', 'UTF8', None, ),  # 4
+    (5, TType.LIST, 'filters', (TType.STRUCT, [ScanFilter, None], False), None, ),  # 5
+    (6, TType.I64, 'scans', None, None, ),  # 6
+    (7, TType.I64, 'keptPartitions', None, None, ),  # 7
+    (8, TType.I64, 'partitions', None, None, ),  # 8
+    (9, TType.I64, 'keptDirectories', None, None, ),  # 9
+    (10, TType.I64, 'directories', None, None, ),  # 10
+    (11, TType.I64, 'sized', None, None, ),  # 11
+    (12, TType.I64, 'keptFiles', None, None, ),  # 12
+    (13, TType.I64, 'keptBytes', None, None, ),  # 13
+    (14, TType.I64, 'files', None, None, ),  # 14
+    (15, TType.I64, 'bytes', None, None, ),  # 15
+)
+all_structs.append(ScanRecords)
+ScanRecords.thrift_spec = (
+    None,  # 0
+    (1, TType.LIST, 'records', (TType.STRUCT, [ScanRecord, None], False), None, ),  # 1
+    (2, TType.STRING, 'since', 'UTF8', None, ),  # 2
 )
 all_structs.append(ConflictException)
 ConflictException.thrift_spec = (

@@ -59,12 +59,13 @@ class ScanRequest:
     predicate: Field[list[PredicateNode]]
     catName: Field[str]
     state: Field[str]
+    unrecorded: Field[bool]
     __slots__: ClassVar[tuple[str, ...]]
     thrift_spec: ClassVar[tuple[Any, ...]]
     def read(self, iprot: Any) -> None: ...
     def write(self, oprot: Any) -> None: ...
     def validate(self) -> None: ...
-    def __init__(self, dbName: str | None = ..., tableName: str | None = ..., predicate: list[PredicateNode] | Encoded[list[PredicateNode]] | None = ..., catName: str | None = ..., state: str | None = ...) -> None: ...
+    def __init__(self, dbName: str | None = ..., tableName: str | None = ..., predicate: list[PredicateNode] | Encoded[list[PredicateNode]] | None = ..., catName: str | None = ..., state: str | None = ..., unrecorded: bool | None = ...) -> None: ...
 
 class ScanValuesRequest:
     scan: Field[ScanRequest]
@@ -633,6 +634,64 @@ class CarePlan:
     def write(self, oprot: Any) -> None: ...
     def validate(self) -> None: ...
     def __init__(self, actions: list[CareAction] | Encoded[list[CareAction]] | None = ..., tables: list[CareTable] | Encoded[list[CareTable]] | None = ..., leftOff: int | None = ...) -> None: ...
+
+class ScanRecordsRequest:
+    dbName: Field[str]
+    tableName: Field[str]
+    catName: Field[str]
+    days: Field[int]
+    limit: Field[int]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, dbName: str | None = ..., tableName: str | None = ..., catName: str | None = ..., days: int | None = ..., limit: int | None = ...) -> None: ...
+
+class ScanFilter:
+    column: Field[str]
+    op: Field[str]
+    valueCount: Field[int]
+    values: Field[list[str]]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, column: str | None = ..., op: str | None = ..., valueCount: int | None = ..., values: list[str] | Encoded[list[str]] | None = ...) -> None: ...
+
+class ScanRecord:
+    day: Field[str]
+    lastAt: Field[int]
+    user: Field[str]
+    kind: Field[str]
+    filters: Field[list[ScanFilter]]
+    scans: Field[int]
+    keptPartitions: Field[int]
+    partitions: Field[int]
+    keptDirectories: Field[int]
+    directories: Field[int]
+    sized: Field[int]
+    keptFiles: Field[int]
+    keptBytes: Field[int]
+    files: Field[int]
+    bytes: Field[int]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, day: str | None = ..., lastAt: int | None = ..., user: str | None = ..., kind: str | None = ..., filters: list[ScanFilter] | Encoded[list[ScanFilter]] | None = ..., scans: int | None = ..., keptPartitions: int | None = ..., partitions: int | None = ..., keptDirectories: int | None = ..., directories: int | None = ..., sized: int | None = ..., keptFiles: int | None = ..., keptBytes: int | None = ..., files: int | None = ..., bytes: int | None = ...) -> None: ...
+
+class ScanRecords:
+    records: Field[list[ScanRecord]]
+    since: Field[str]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, records: list[ScanRecord] | Encoded[list[ScanRecord]] | None = ..., since: str | None = ...) -> None: ...
 
 class ConflictException(Exception):
     message: Field[str]
