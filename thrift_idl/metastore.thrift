@@ -398,7 +398,7 @@ struct CareAction {
   1: required string catName,
   2: required string dbName,
   3: required string tableName,
-  4: required string kind,          // retention, compaction, empty, layout, statistics
+  4: required string kind,          // retention, compaction, empty, layout, unread, statistics
   5: required string mode,          // on, report, blocked
   6: required i64 partitions,       // 0: the table has none
   7: required i64 files,
@@ -466,6 +466,7 @@ struct CarePlan {
   1: required list<CareAction> actions,
   2: required list<CareTable> tables,
   3: required i64 leftOff,          // visible tables that the plan does not consider, because of the limit
+  4: optional string scansSince,    // the day since which scans are recorded without a break; unset if they are not
 }
 
 /** Requests the record of a table's scans. */

@@ -114,7 +114,7 @@ def _of_objects(settings: Settings, services: Services) -> Iterator[object]:
     alter = TableAlterService(*services.changing, follow_columns=settings.dependent_schema_change == "propagate")
     yield CatalogHandlers(CatalogService(*services.changing))
     yield DatabaseHandlers(services.databases)
-    yield TableHandlers(services.tables, alter)
+    yield TableHandlers(services.tables, alter, services.scan_recorder.opened)
     yield FieldHandlers(services.tables)
     yield ConstraintHandlers(ConstraintService(services.store))
     yield FunctionHandlers(FunctionService(services.store, current_time))

@@ -156,6 +156,8 @@ class Application:
         """Starts what a process needs that only answers calls. Other processes care for the catalog."""
         if self._audit:
             timers.audit_writing(self._audit).start()
+        if self.services.scan_recorder.is_on:
+            timers.scan_recording(self.services.scan_recorder, self._settings.scan_record_interval).start()
         Timer("publishing metrics", self._records.publish, _PUBLISH_INTERVAL).start()
 
     def require(self, *requirements: Requirement) -> None:

@@ -35,6 +35,11 @@ def show_plan(uri: str, name: str, limit: int) -> None:
         click.echo(
             f"{plan.leftOff:,} tables with less to do were not considered. Name a database or a table.", err=True
         )
+    if is_terminal() and plan.tables:
+        unread = "Scans are not recorded: tables that nobody reads are not in the plan."
+        if plan.scansSince:
+            unread = f"Scans are recorded since {plan.scansSince}: what was read before is not known."
+        click.echo(unread, err=True)
     if is_terminal() and not plan.actions:
         click.echo("Nothing to do.", err=True)
 

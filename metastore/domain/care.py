@@ -27,6 +27,7 @@ MIN_FILES: Final = "care.compaction.min.files"
 QUIET_PERIOD: Final = "care.compaction.quiet.period"
 STATISTICS: Final = "care.statistics"
 LAYOUT: Final = "care.layout"
+UNREAD_PERIOD: Final = "care.unread.period"
 
 OFF, REPORT, ON = "off", "report", "on"
 TABLE, DATABASE, CATALOG, DEFAULT = "table", "database", "catalog", "default"
@@ -137,6 +138,9 @@ PROPERTIES: Final[Mapping[str, Property]] = {
         _one_of(OFF, REPORT), "off or report", "Missing and outdated statistics are reported.", REPORT
     ),
     LAYOUT: Property(_one_of(OFF, REPORT), "off or report", "Partitions that are too small are reported.", REPORT),
+    UNREAD_PERIOD: Property(
+        _positive_seconds, f"{_PERIOD}; 0 means never", "A table that nobody has read for this long is reported.", "90d"
+    ),
 }
 
 
@@ -218,6 +222,7 @@ class Policies:
     quiet_period: int = _DAY
     statistics: str = REPORT
     layout: str = REPORT
+    unread_period: int = 90 * _DAY
 
     @property
     def small_file(self) -> int:
@@ -275,6 +280,7 @@ def policies(settings: Sequence[Setting], keys: Sequence[str]) -> Policies:
         QUIET_PERIOD: "quiet_period",
         STATISTICS: "statistics",
         LAYOUT: "layout",
+        UNREAD_PERIOD: "unread_period",
     }
     found: dict[str, Any] = {field: values[name] for name, field in names.items() if name in values}
     for name, field in ((CREATED_PERIOD, "created_period"), (KEY_PERIOD, "key_period")):

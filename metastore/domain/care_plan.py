@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import date, timedelta
 from typing import Final, NamedTuple
 
 from metastore.domain.care import ON, REPORT, Policies
 
 RETENTION, COMPACTION, EMPTY, LAYOUT, STATISTICS = "retention", "compaction", "empty", "layout", "statistics"
+UNREAD: Final = "unread"
 BLOCKED: Final = "blocked"
-_ORDER: Final = (RETENTION, COMPACTION, EMPTY, LAYOUT, STATISTICS)
+_ORDER: Final = (RETENTION, COMPACTION, EMPTY, LAYOUT, UNREAD, STATISTICS)
 _MANY: Final = 1000
 """Partitions from which a table may have too many."""
+_LONGEST: Final = 100 * 366 * 86_400
+"""Seconds. Nobody records scans for longer."""
 _SMALL_PARTITION: Final = 8
 """A table has too many partitions if the average one is smaller than the target size by this factor."""
 
@@ -33,6 +37,24 @@ class Figures(NamedTuple):
     expired_bytes: int
 
 
+class Reads(NamedTuple):
+    """What the record of scans knows about the reads of a table.
+
+    Attributes:
+        since: the day since which scans are recorded; None if they are not.
+        today: the present day.
+        created: the day on which the table was created.
+        scanned: the day of the last scan.
+        opened: the last day on which a client that plans no scans here read the table's definition.
+    """
+
+    since: date | None
+    today: date
+    created: date
+    scanned: date | None
+    opened: date | None
+
+
 class CareTable(NamedTuple):
     """A table, its policies, and what they mean. `figures`: None if they are not measured yet; `dependents`: names of
     dependent tables, None for hidden ones; `unmanaged`: why its files are not compacted.
@@ -48,6 +70,7 @@ class CareTable(NamedTuple):
     dependents: Sequence[str | None] = ()
     is_protected: bool = False
     unmanaged: str | None = None
+    reads: Reads | None = None
 
 
 class Action(NamedTuple):
@@ -55,7 +78,7 @@ class Action(NamedTuple):
 
     Attributes:
         table: the table.
-        kind: RETENTION, COMPACTION, EMPTY, LAYOUT or STATISTICS.
+        kind: RETENTION, COMPACTION, EMPTY, LAYOUT, UNREAD or STATISTICS.
         mode: ON, REPORT (nothing is changed), or BLOCKED (`reason` says by what).
         partitions, files, bytes: what the action concerns; for a table without partitions, `partitions` is 0.
         files_after, bytes_after: what remains of these.
@@ -101,6 +124,8 @@ def _actions(table: CareTable, figures: Figures) -> Iterable[Action]:
         yield _retention(table, figures)
     if figures.compact_partitions:
         yield _compaction(table, figures)
+    if table.reads:
+        yield from _unread(table, table.reads, figures)
     if not table.is_partitioned:
         yield from _statistics(table, figures)
         return
@@ -114,6 +139,21 @@ def _actions(table: CareTable, figures: Figures) -> Iterable[Action]:
         reason = f"partitions have {_mib(average)} on average: a coarser partition column, or buckets, make fewer"
         yield Action(table, LAYOUT, REPORT, figures.partitions, 0, size, 0, size, 0, reason)
     yield from _statistics(table, figures)
+
+
+def _unread(table: CareTable, reads: Reads, figures: Figures) -> Iterable[Action]:
+    """Yields the report of a table that nobody has read, if scans were recorded for long enough to know it."""
+    period = table.policies.unread_period
+    if not period or reads.since is None:
+        return
+    begin = reads.today - timedelta(seconds=min(period, _LONGEST))
+    known = (reads.since, reads.created, reads.scanned, reads.opened)
+    if any(day is not None and day > begin for day in known):
+        return
+    last = max((day for day in (reads.scanned, reads.opened) if day is not None), default=None)
+    reason = f"nobody has read it since {last or f'the record began on {reads.since}'}"
+    size, number = figures.bytes or 0, figures.partitions if table.is_partitioned else 0
+    yield Action(table, UNREAD, REPORT, number, 0, size, 0, size, 0, reason)
 
 
 def _retention(table: CareTable, figures: Figures) -> Action:

@@ -36,7 +36,10 @@ class CareHandlers:
         target = table_name(request.dbName, request.tableName, request.catName)
         plan = self._care.plan(target, MOST_TABLES if request.limit is None else request.limit)
         return CarePlan(
-            actions=list(map(_action, plan.actions)), tables=list(map(_table, plan.tables)), leftOff=plan.left_off
+            actions=list(map(_action, plan.actions)),
+            tables=list(map(_table, plan.tables)),
+            leftOff=plan.left_off,
+            scansSince=str(plan.since) if plan.since else None,
         )
 
     @operation(_REQUESTED_TABLE, visible)

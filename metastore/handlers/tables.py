@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from metastore.domain.names import TableName, TableNameList, is_object_name, pattern_regex
@@ -87,9 +87,12 @@ _ALTER_TABLE = change(
 class TableHandlers:
     """`*_table*`."""
 
-    def __init__(self, tables: TableService, alter: TableAlterService) -> None:
+    def __init__(
+        self, tables: TableService, alter: TableAlterService, record_opening: Callable[[TableName], None]
+    ) -> None:
         self._tables = tables
         self._alter = alter
+        self._record_opening = record_opening
 
     @_CREATE_TABLE
     def create_table(self, table: Table) -> None:
@@ -129,11 +132,17 @@ class TableHandlers:
 
     @operation(_TABLE, visible, checked_by_service=True)
     def get_table(self, database: str, name: str) -> EncodedStruct[Table]:
-        return self._tables.get(table_name(database, name))
+        return self._opened(table_name(database, name))
 
     @operation(TableFields("req.dbName", "req.tblName", "req.catName"), visible, checked_by_service=True)
     def get_table_req(self, request: GetTableRequest) -> GetTableResult:
-        return GetTableResult(table=self._tables.get(table_name(request.dbName, request.tblName, request.catName)))
+        return GetTableResult(table=self._opened(table_name(request.dbName, request.tblName, request.catName)))
+
+    def _opened(self, name: TableName) -> EncodedStruct[Table]:
+        """Reads a table, and records that the caller may go on to read its rows."""
+        table = self._tables.get(name)
+        self._record_opening(name)
+        return table
 
     @operation(_DATABASE, answer_filter=from_fields(named_tables, TARGET, "tbl_names"))
     def get_table_objects_by_name(self, database: str, names: list[str]) -> list[Table]:

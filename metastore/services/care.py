@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Final, NamedTuple
 
-from metastore.domain.care_plan import Action, CareTable, Figures, plan
+from metastore.domain.care_plan import Action, CareTable, Figures, Reads, plan
 from metastore.domain.care_rules import unmanaged
 from metastore.domain.names import PROTECTED, TableName
 from metastore.services.authorization.authorization import Authorization
@@ -38,11 +38,14 @@ class PlannedTable(NamedTuple):
 
 
 class CarePlan(NamedTuple):
-    """Actions in the order of their gain, the tables that were considered, and how many were not."""
+    """Actions in the order of their gain, the tables that were considered, how many were not, and since when scans are
+    recorded.
+    """
 
     actions: list[Action]
     tables: list[PlannedTable]
     left_off: int
+    since: date | None
 
 
 class CareService(ClockedService):
@@ -83,7 +86,8 @@ class CareService(ClockedService):
             for row in rows
         ]
         total = rows[0]["total"] if rows else 0
-        return CarePlan(plan(each.table for each in planned), planned, total - len(rows))
+        since = rows[0]["since"] if rows else None
+        return CarePlan(plan(each.table for each in planned), planned, total - len(rows), since)
 
 
 def _check_exists(work: UnitOfWork, target: TableName) -> None:
@@ -115,11 +119,20 @@ def _live(row: Mapping[str, Any], live: Mapping[int, Mapping[str, Any]], most: i
     return None if found["partitions"] >= most else found
 
 
+def _read_notes(reads: Reads) -> list[str]:
+    """Returns that another engine may read a table that has no scans."""
+    if reads.since is None or reads.scanned is not None or reads.opened is None:
+        return []
+    return [f"no scans are recorded, but clients that plan scans themselves opened it, last on {reads.opened}"]
+
+
 def _planned(row: Mapping[str, Any], conditions: Conditions, live: Mapping[str, Any] | None) -> PlannedTable:
     measured = row["measured"]
     notes = [f"{one.problem}" for one in conditions.settings if one.problem]
     if reason := unmanaged(row["own"]):
         notes.append(f"files are not compacted: {reason}")
+    reads = Reads(*(row[name] for name in Reads._fields))
+    notes += _read_notes(reads)
     counts: Mapping[str, Any] | None = live
     if live is None and measured:
         counts = {**measured, "bytes": row["bytes"]}
@@ -140,6 +153,7 @@ def _planned(row: Mapping[str, Any], conditions: Conditions, live: Mapping[str, 
         dependents=row["dependents"] or (),
         is_protected=str(row["own"].get(PROTECTED, "")).lower() == "true",
         unmanaged=reason,
+        reads=reads,
     )
     sizes = {name: (live or row)[name] for name in _SIZES}
     partitions = None if figures is None or not row["partitioned"] else figures.partitions

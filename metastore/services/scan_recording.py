@@ -11,6 +11,7 @@ from typing import Final
 from metastore.context import caller
 from metastore.domain.client_kinds import OURS
 from metastore.domain.expression import FALSE, Expression
+from metastore.domain.names import TableName
 from metastore.domain.scan_shapes import OPENED, OVERFLOW, Shape, encoded, shape_of, without_literals
 from metastore.errors import MetastoreError, UnavailableError
 from metastore.services.service import Service
@@ -29,7 +30,7 @@ _LARGEST: Final = 2**50  # bytes or files of a partition; larger numbers are no 
 _HEARTBEAT: Final = 3600.0  # seconds after which a worker without scans tells that it would record them
 _DAY: Final = 86_400.0
 
-_Key = tuple[int, "Shape | str", "str | None"]
+_Key = tuple["int | TableName", "Shape | str", "str | None"]
 
 
 class ScanRecorder(Service):
@@ -42,7 +43,7 @@ class ScanRecorder(Service):
         self._literals = literals
         self._lock = Lock()
         self._seen: dict[int, int] = {}  # scans of each table in this interval
-        self._shapes: dict[int, set[Shape | str]] = {}
+        self._shapes: dict[int | TableName, set[Shape | str]] = {}
         self._entries: dict[_Key, list[int]] = {}  # the counts of ScanEntry
         self._heartbeat = -_HEARTBEAT
 
@@ -77,13 +78,13 @@ class ScanRecorder(Service):
         shape = shape_of(predicate, names, literals=self._literals)
         self._add(number, OVERFLOW if shape is None else shape, weight, _figures(rows, partitions, bool(table.keys)))
 
-    def opened(self, table: int) -> None:
+    def opened(self, table: TableName) -> None:
         """Counts the reading of a definition by a client that does not plan scans here, and may read the table."""
         current = caller.get()
         if self._days and (current is None or current.client != OURS):
             self._add(table, OPENED, 1, (0, 0, 0, 0, 0, 0))
 
-    def _add(self, table: int, shape: Shape | str, weight: int, figures: Sequence[int]) -> None:
+    def _add(self, table: int | TableName, shape: Shape | str, weight: int, figures: Sequence[int]) -> None:
         current = caller.get()
         key = (table, shape, current.user if current else None)
         with self._lock:
@@ -169,4 +170,5 @@ def _entry(key: _Key, counts: Sequence[int]) -> ScanEntry:
     plain = shape if isinstance(shape, str) else encoded(without_literals(shape))
     text = shape if isinstance(shape, str) else encoded(shape)
     name = (user or "").replace("\0", "")[:_LONGEST_USER]
-    return ScanEntry(table, plain, plain if text == OVERFLOW else text, name, *counts)
+    number, named = (table, None) if isinstance(table, int) else (None, (table.catalog, table.database, table.name))
+    return ScanEntry(number, named, plain, plain if text == OVERFLOW else text, name, *counts)

@@ -332,3 +332,40 @@ def expired_in_sql(application: Application, rule: Any, texts: list[str]) -> int
         row = connection.execute(query, {"rules": rules_text([(rule, {})]), "texts": texts}).mappings().one()
     assert set(row) == set(FIGURES)
     return int(row["expired_partitions"])
+
+
+def unread(care: CareService) -> dict[str, str]:
+    return {each.table.name: each.reason for each in care.plan(ALL).actions if each.kind == "unread"}
+
+
+def test_tables_that_nobody_reads_are_reported_once_the_record_is_long_enough(
+    application: Application, care: CareService
+) -> None:
+    for name in ("read", "opened", "forgotten", "never", "new", "kept"):
+        parameters = {"totalSize": "7", **({"care.unread.period": "0"} if name == "kept" else {})}
+        called(application, "create_table", table("db", name, parameters=parameters))
+    execute(application, "UPDATE tables SET create_time = 0 WHERE name <> 'new'")
+    assert unread(care) == {}, "scans are not recorded"
+    today = "(now() AT TIME ZONE 'UTC')::date"
+    execute(application, f"INSERT INTO scan_recording_days SELECT {today} - n FROM generate_series(0, 89) AS n")
+    assert unread(care) == {}, "they are recorded for 89 days"
+    execute(application, f"INSERT INTO scan_recording_days VALUES ({today} - 90)")
+    for name, shape, days in (("read", "[]", 1), ("opened", "opened", 89), ("forgotten", "*", 90)):
+        execute(
+            application,
+            "INSERT INTO scan_records (table_id, day, shape, user_name, last_at, scans, kept_partitions, "
+            "kept_directories, directories, sized, kept_files, kept_bytes) "
+            f"SELECT id, {today} - {days}, '{shape}', '', now(), 1, 0, 0, 0, 0, 0, 0 FROM tables WHERE name = '{name}'",
+        )
+    with counted(application) as statements:
+        found = unread(care)
+    assert len(statements) <= 4
+    ((day,),) = execute(application, f"SELECT {today} - 90")
+    assert found == {
+        "forgotten": f"nobody has read it since {day}",
+        "never": f"nobody has read it since the record began on {day}",
+    }
+    plan = care.plan(ALL)
+    assert plan.since == day
+    notes = {each.table.name: each.notes for each in plan.tables}
+    assert "clients that plan scans themselves opened it, last on" in " ".join(notes["opened"])

@@ -10,6 +10,8 @@ from sqlalchemy import text
 
 from metastore.app.worker import Application
 from metastore.context import Caller, caller
+from metastore.domain.client_kinds import OURS
+from metastore.domain.names import TableName
 from metastore.errors import InvalidOperationError, MetastoreError, UnavailableError
 from metastore.services import scan_recording
 from metastore.services.scan_recording import ScanRecorder
@@ -142,7 +144,7 @@ def test_values_are_recorded_only_if_allowed_and_are_given_up_first(
 
 def test_rows_of_a_day_are_bounded(filled: Application) -> None:
     (number,) = execute(filled, "SELECT id FROM tables WHERE name = 't'")[0]
-    entries = [ScanEntry(number, "[]", f'[["c{n}","=",1]]', f"u{n}", 1, 1, 1, 1, 1, 1, 1) for n in range(700)]
+    entries = [ScanEntry(number, None, "[]", f'[["c{n}","=",1]]', f"u{n}", 1, 1, 1, 1, 1, 1, 1) for n in range(700)]
     for _ in range(2):
         with filled._store.transaction(audited=False) as work:
             work.scan_records.add(entries)
@@ -159,21 +161,21 @@ def two_workers(filled: Application) -> list[ScanRecorder]:
 def test_workers_add_up_without_deadlocks(filled: Application, two_workers: list[ScanRecorder]) -> None:
     for number in range(40):
         called(filled, "create_table", table("db", f"t{number}"))
-    ids = [row[0] for row in execute(filled, "SELECT id FROM tables ORDER BY id")]
+    names = [TableName("hive", "db", f"t{number}") for number in range(40)]
     errors: list[MetastoreError] = []
 
-    def flush(recorder: ScanRecorder, order: list[int]) -> None:
+    def flush(recorder: ScanRecorder, order: list[TableName]) -> None:
         try:
             for _ in range(20):
-                for number in order:
-                    recorder.opened(number)
+                for name in order:
+                    recorder.opened(name)
                 recorder.flush()
         except MetastoreError as error:
             errors.append(error)
 
     threads = [
         threading.Thread(target=flush, args=(recorder, order))
-        for recorder, order in zip(two_workers, (ids, ids[::-1]), strict=True)
+        for recorder, order in zip(two_workers, (names, names[::-1]), strict=True)
     ]
     for thread in threads:
         thread.start()
@@ -253,3 +255,14 @@ def test_a_view_has_no_scans(filled: Application) -> None:
     called(filled, "create_table", table("db", "v", tableType="VIRTUAL_VIEW", viewExpandedText="SELECT 1"))
     with pytest.raises(InvalidOperationError, match=r"db\.v is a view: scans are recorded for the tables"):
         called(filled, "get_scans", ScanRecordsRequest("db", "v"))
+
+
+def test_clients_that_plan_no_scans_are_recorded_as_opening_a_table(filled: Application) -> None:
+    for client in ("java", "java", OURS):
+        token = caller.set(Caller("peer", user="ada", client=client))
+        try:
+            called(filled, "get_table", "db", "t")
+        finally:
+            caller.reset(token)
+    (record,) = flushed(filled)
+    assert (record.kind, record.user, record.scans, record.filters) == ("opened", "ada", 2, [])

@@ -10,9 +10,11 @@ from sqlalchemy import TextClause, text
 from metastore.domain.care import CREATED_PERIOD, DISCOVER, PREFIX
 from metastore.domain.care_rules import KINDS, Rule
 from metastore.domain.names import TableName
+from metastore.domain.scan_shapes import OPENED
 from metastore.storage.queries.care_figures import RULE_COLUMNS, RULES, care_sums, judged, rules_text
 from metastore.storage.queries.parameter_figures import sums
 from metastore.storage.queries.repository import Repository
+from metastore.storage.queries.scan_days import SINCE, TODAY
 from metastore.storage.queries.visibility import Scope
 
 _DEPENDENTS: Final = 20  # names
@@ -40,6 +42,11 @@ _JOINS: Final = """
     JOIN storage_descriptors AS sd ON sd.id = t.descriptor_id JOIN storage_formats AS f ON f.id = sd.format_id
 """
 
+
+def _last_day(condition: str) -> str:
+    return f"(SELECT day FROM scan_records WHERE table_id = found.id AND {condition} ORDER BY day DESC LIMIT 1)"  # noqa: S608
+
+
 _OF_BATCH: Final = text(f"""
     SELECT {_COLUMNS} FROM (
         SELECT * FROM tables WHERE id > :after AND database_id IS NOT NULL ORDER BY id LIMIT :limit
@@ -59,6 +66,8 @@ _TABLES: Final = f"""
     )
     SELECT {_COLUMNS}, found.total, d.catalog, d.name AS database, t.name AS "table", t.version,
            s.partitions AS measured_partitions, s.rows, s.bytes, s.files, s.small_files, s.growth,
+           (to_timestamp(t.create_time) AT TIME ZONE 'UTC')::date AS created, {TODAY} AS today, {SINCE} AS since,
+           {_last_day("shape <> '" + OPENED + "'")} AS scanned, {_last_day("shape = '" + OPENED + "'")} AS opened,
            to_jsonb(m) || jsonb_build_object('at', extract(epoch FROM m.measured_at)::bigint) AS measured,
            (SELECT jsonb_agg(b.name) FROM (
                SELECT CASE WHEN {{named_to_caller}} THEN d.name || '.' || t.name END AS name

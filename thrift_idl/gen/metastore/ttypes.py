@@ -1452,6 +1452,7 @@ class CarePlan(TBase):
      - actions
      - tables
      - leftOff
+     - scansSince
 
     """
 
@@ -1459,13 +1460,15 @@ class CarePlan(TBase):
         'actions',
         'tables',
         'leftOff',
+        'scansSince',
     )
 
 
-    def __init__(self, actions=None, tables=None, leftOff=None,):
+    def __init__(self, actions=None, tables=None, leftOff=None, scansSince=None,):
         self.actions = actions
         self.tables = tables
         self.leftOff = leftOff
+        self.scansSince = scansSince
 
 
 class ScanRecordsRequest(TBase):
@@ -2046,6 +2049,7 @@ CarePlan.thrift_spec = (
     (1, TType.LIST, 'actions', (TType.STRUCT, [CareAction, None], False), None, ),  # 1
     (2, TType.LIST, 'tables', (TType.STRUCT, [CareTable, None], False), None, ),  # 2
     (3, TType.I64, 'leftOff', None, None, ),  # 3
+    (4, TType.STRING, 'scansSince', 'UTF8', None, ),  # 4
 )
 all_structs.append(ScanRecordsRequest)
 ScanRecordsRequest.thrift_spec = (
