@@ -1,4 +1,4 @@
-"""Compaction: merges the small files of partitions that nobody writes to, as their table's policies say.
+"""Discovery of partitions, and compaction: merges the small files of partitions that nobody writes to.
 
 Rows are read and written as by an INSERT OVERWRITE of exactly these partitions, so that skew directories, buckets,
 codecs and other properties are those of the table. The partitions of a group are published together. One that another
@@ -16,7 +16,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
+from metastore.client.discovery import Discovered
+from metastore.client.discovery import discover as discover_partitions
 from metastore.client.structs import Table
+from metastore.domain.discovery import Folder
 from metastore.domain.expression import And, Expression, TextIn
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.context import Context, check_kind, context_of, reject_remote, require
@@ -27,6 +30,8 @@ from spark_client.errors import (
     WriteFailedError,
     first_line,
 )
+from spark_client.jvm.catalog import refresh
+from spark_client.jvm.files import Files
 from spark_client.jvm.sql_text import quote
 from spark_client.write.insert import Insert, insert_all
 from spark_client.write.partition_rows import check_names, in_partitions, partition_columns
@@ -109,6 +114,44 @@ def optimize(
     context = context_of(spark, "optimize needs a session of this library: spark_client.session or attach")
     deadline = None if max_minutes is None else time.monotonic() + 60 * max_minutes
     return list(compact(context, table, where, dry_run=dry_run, budget=Budget(max_bytes, deadline)))
+
+
+def discover(table: str, *, dry_run: bool = False, spark: SparkSession) -> list[Discovered]:
+    """Adds the partitions of an external table for which there are directories, as `DISCOVER PARTITIONS` does.
+
+    Args:
+        table: The name of the table, as in SQL.
+        dry_run: Only returns what would be done.
+        spark: The session.
+
+    Returns the partitions that were added, dropped, kept or failed.
+
+    Raises:
+        NoSuchTableError: The table does not exist.
+        MetastoreRefusedError: The policies of the table do not allow it, or its directory does not exist.
+        WriteFailedError: A directory cannot be listed.
+    """
+    check_kind(table, str, "discover", "the name of a table", "discover('shop.orders', spark=spark)")
+    require(spark, SparkSession, "discover", "a session", "discover('shop.orders', spark=spark)")
+    reject_remote(spark, "discover", f"DISCOVER PARTITIONS {table}")
+    context = context_of(spark, "discover needs a session of this library: spark_client.session or attach")
+    database, _, name = table.rpartition(".")
+    found = list(add_discovered(context, database or spark.catalog.currentDatabase(), name, dry_run=dry_run))
+    if not dry_run:
+        refresh(spark, database or spark.catalog.currentDatabase(), name)
+    return found
+
+
+def add_discovered(context: Context, database: str, name: str, *, dry_run: bool) -> Iterator[Discovered]:
+    """Discovers the partitions of a table, and yields them. Raises as `discover`."""
+    context.metastore.get_table(database, name)  # the error for a missing table
+    files = Files(context.spark)
+
+    def folders(asked: Sequence[Folder]) -> Sequence[Sequence[str] | None]:
+        # Hadoop's list of a directory cannot begin at a name.
+        return files.subdirectories([folder.location for folder in asked])
+
+    return discover_partitions(context.metastore.methods, database, name, folders, dry_run=dry_run)
 
 
 def compact(

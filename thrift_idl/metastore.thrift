@@ -391,6 +391,7 @@ struct CarePlanRequest {
   2: optional string tableName,     // unset: all tables of the database
   3: optional string catName,
   4: optional i32 limit = 500,      // number of tables, those with the most to do first; the maximum is 500
+  5: optional string kind,          // discovery: only tables for which it is on. Unset: all tables
 }
 
 /** What would be done with a table. Bytes and files are those that the action concerns. */
@@ -398,7 +399,7 @@ struct CareAction {
   1: required string catName,
   2: required string dbName,
   3: required string tableName,
-  4: required string kind,          // retention, compaction, empty, layout, unread, statistics
+  4: required string kind,          // retention, discovery, compaction, empty, layout, unread, statistics
   5: required string mode,          // on, report, blocked
   6: required i64 partitions,       // 0: the table has none
   7: required i64 files,

@@ -51,6 +51,23 @@ def expire(name: str, uri: str, *, dry_run: bool) -> int:
     return run_expire(uri, name, dry_run=dry_run)
 
 
+@care.command()
+@click.argument("name", metavar="[DATABASE[.TABLE]]", default="")
+@click.option("--dry-run", is_flag=True, help="List the partitions, and add and drop none.")
+@uri_option
+@formats()
+def discover(name: str, uri: str, *, dry_run: bool) -> int:
+    """Add partitions for new directories.
+
+    Compares the directories of external tables whose discover.partitions is true with their partitions, and adds those
+    that are missing. Partitions whose directories are gone are dropped if care.discovery.drop is on. This program lists
+    the directories, with its own credentials. Needs no Spark. The exit status is 1 if something was refused or failed.
+    """
+    from metastore.cli.care_discover import discover as run_discover
+
+    return run_discover(uri, name, dry_run=dry_run)
+
+
 @care.command("run")
 @click.argument("name", metavar="[DATABASE[.TABLE]]", default="")
 @click.option("--dry-run", is_flag=True, help="List what would be done, and change nothing. Needs no Spark.")
@@ -64,7 +81,8 @@ def run_care(
 ) -> int:
     """Do what the policies say.
 
-    Drops expired partitions, as `metastore care expire` does. Then merges the small files of cold partitions of tables
+    Drops expired partitions, and adds partitions for new directories, as `metastore care expire` and `metastore care
+    discover` do. Then merges the small files of cold partitions of tables
     whose policy care.compaction is on, with Spark, as OPTIMIZE does: those first that gain most for each byte
     rewritten. May be stopped at any time, and run again. The exit status is 1 if something was refused or failed.
     """

@@ -1,4 +1,4 @@
-"""`metastore care run`: retention, then compaction with Spark."""
+"""`metastore care run`: retention and discovery, then compaction with Spark."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 from metastore.cli.care import expiring
+from metastore.cli.care_discover import discovered
 from metastore.cli.client import connected_client
 from metastore.cli.names import split_object
 from metastore.cli.printing import Cell, is_terminal, print_table, printable
@@ -17,7 +18,7 @@ from metastore.client import MetastoreClient
 from metastore.client.care import HELD, expire
 from metastore.client.errors import MetastoreRefusedError, NoSuchObjectError
 from metastore.domain.care import ON
-from metastore.domain.care_plan import COMPACTION, RETENTION
+from metastore.domain.care_plan import COMPACTION, DISCOVERY, RETENTION
 from metastore.errors import InvalidInputError
 from metastore.settings.units import parse_size
 from thrift_idl.gen.metastore.ttypes import CarePartitionsRequest, CarePlanRequest
@@ -50,7 +51,8 @@ def run(uri: str, name: str, limits: Limits, master: str, *, dry_run: bool) -> i
     """
     begun = time.monotonic()
     with connected_client(uri) as client:
-        rows = [*_expired(client, name, dry_run=dry_run), *_listed(client, name, dry_run=dry_run)]
+        rows = [*_expired(client, name, dry_run=dry_run), *_discovered(client, name, dry_run=dry_run)]
+        rows += _listed(client, name, dry_run=dry_run)
         tables = [] if dry_run else _compacting(client.methods, name)
     if tables:
         left = None if limits.max_seconds is None else max(0.0, limits.max_seconds - (time.monotonic() - begun))
@@ -73,6 +75,15 @@ def _expired(client: MetastoreClient, name: str, *, dry_run: bool) -> Iterator[t
                 yield (full_name, RETENTION, one.name, one.files, one.bytes, *after, one.outcome)
         except (MetastoreRefusedError, NoSuchObjectError) as error:
             yield _refused(full_name, RETENTION, str(error))
+
+
+def _discovered(client: MetastoreClient, name: str, *, dry_run: bool) -> Iterator[tuple[Cell, ...]]:
+    """Adds and drops partitions by their directories, and yields a row for each, and for each table that is refused."""
+    for full_name, found in discovered(client, name, named=False, dry_run=dry_run):
+        if isinstance(found, str):
+            yield _refused(full_name, DISCOVERY, found)
+        else:
+            yield (full_name, DISCOVERY, found.partition, None, None, None, None, found.outcome)
 
 
 def _listed(client: MetastoreClient, name: str, *, dry_run: bool) -> Iterator[tuple[Cell, ...]]:

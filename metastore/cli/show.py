@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from metastore.cli.client import connected
 from metastore.cli.printing import Cell, is_json, json_key, print_properties, print_table
-from metastore.domain.care import PROPERTIES, Setting, resolve
-from thrift_idl.gen.hive_metastore.ttypes import GetCatalogRequest
+from metastore.client.care import policies_of
+from metastore.domain.care import PROPERTIES
 
 _NUMBER: Final = re.compile("[0-9]{1,19}")
 
@@ -42,7 +42,7 @@ def show_table(uri: str, database: str, name: str, limit: int) -> None:
         table = client.get_table(database, name)
         total = client.get_num_partitions_by_filter(database, name, "") if table.partitionKeys else 0
         partitions = client.get_partitions(database, name, min(limit, 32767)) if total else []
-        care = [] if table.tableType == "VIRTUAL_VIEW" else _care(client, database, table)
+        care = [] if table.tableType == "VIRTUAL_VIEW" else policies_of(client, database, table)
     full_name = f"{table.dbName}.{table.tableName}"
     properties, parameters = _properties(table), sorted((table.parameters or {}).items())
     if is_json():  # a parameter may have the name of a property
@@ -79,13 +79,6 @@ def show_table(uri: str, database: str, name: str, limit: int) -> None:
         ]
         header = ("partition", "location", "files", "bytes", "rows")
         print_table(f"Partitions of {full_name}: {shown}", header, rows, name="partitions")
-
-
-def _care(client: Any, database: str, table: Any) -> list[Setting]:
-    """Returns the policies that apply to a table of this database. Hive's metastore 2.3 has no catalogs."""
-    parent = client.get_database(database)
-    catalog = client.get_catalog(GetCatalogRequest(table.catName)).catalog.parameters if table.catName else None
-    return resolve([key.name for key in table.partitionKeys], table.parameters, parent.parameters, catalog)
 
 
 def _properties(table: Any) -> list[tuple[str, str | None]]:

@@ -1,10 +1,12 @@
-"""Retention of a table, for the commands and for Spark: drops expired partitions, some at a time."""
+"""Policies of tables, and retention, for the commands and for Spark: drops expired partitions, some at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from metastore.domain.care import Setting, resolve
+from thrift_idl.gen.hive_metastore.ttypes import GetCatalogRequest
 from thrift_idl.gen.metastore.ttypes import CarePartition, CarePartitionsRequest, ExpirePartitionsRequest
 
 _BATCH: Final = 1000  # partitions of one call, which is one drop
@@ -20,6 +22,13 @@ class ExpiredPartition(NamedTuple):
     files: int | None
     bytes: int | None
     outcome: str
+
+
+def policies_of(methods: Any, database: str, table: Any) -> list[Setting]:
+    """Returns the policies that apply to a table of this database. Hive's metastore 2.3 has no catalogs."""
+    parent = methods.get_database(database)
+    catalog = methods.get_catalog(GetCatalogRequest(table.catName)).catalog.parameters if table.catName else None
+    return resolve([key.name for key in table.partitionKeys], table.parameters, parent.parameters, catalog)
 
 
 def expire(methods: Any, database: str, table: str, *, dry_run: bool) -> Iterator[ExpiredPartition]:

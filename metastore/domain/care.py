@@ -16,6 +16,8 @@ from metastore.domain.names import fold_column
 from metastore.errors import InvalidObjectError
 
 DISCOVER: Final = "discover.partitions"
+DISCOVERY_SCOPE: Final = "care.discovery.scope"
+DISCOVERY_DROP: Final = "care.discovery.drop"
 CREATED_PERIOD: Final = "partition.retention.period"
 PREFIX: Final = "care."
 KEY_PERIOD: Final = "care.retention.period"
@@ -30,6 +32,7 @@ LAYOUT: Final = "care.layout"
 UNREAD_PERIOD: Final = "care.unread.period"
 
 OFF, REPORT, ON = "off", "report", "on"
+ALL, NEWER = "all", "newer"
 TABLE, DATABASE, CATALOG, DEFAULT = "table", "database", "catalog", "default"
 """Origins of a value."""
 
@@ -118,6 +121,15 @@ _PERIOD: Final = "a period such as 30d, 12h or 90min"
 _FORMATS: Final = "a format such as yyyy-MM-dd, yyyyMM or, for several keys, yyyy,MM,dd"
 PROPERTIES: Final[Mapping[str, Property]] = {
     DISCOVER: Property(_flag, "true or false", "Partitions are added for new directories."),
+    DISCOVERY_SCOPE: Property(
+        _one_of(ALL, NEWER),
+        "all or newer",
+        "Directories that are compared: all, or those after the last partition.",
+        ALL,
+    ),
+    DISCOVERY_DROP: Property(
+        _one_of(OFF, REPORT, ON), "off, report or on", "Partitions whose directories are gone are dropped.", OFF
+    ),
     CREATED_PERIOD: Property(
         read_seconds, f"{_PERIOD}; 0 means none", "Partitions expire this long after their creation."
     ),
@@ -213,6 +225,8 @@ class Policies:
     """The policies that apply to a table. Periods are in seconds, sizes in bytes; None means that nothing expires."""
 
     discover: bool = False
+    discovery_scope: str = ALL
+    discovery_drop: str = OFF
     created_period: int | None = None
     key_period: int | None = None
     dates: KeyDates | None = None
@@ -274,6 +288,8 @@ def policies(settings: Sequence[Setting], keys: Sequence[str]) -> Policies:
     texts = {one.name: one.value for one in settings if one.problem is None}
     names = {
         DISCOVER: "discover",
+        DISCOVERY_SCOPE: "discovery_scope",
+        DISCOVERY_DROP: "discovery_drop",
         COMPACTION: "compaction",
         TARGET_SIZE: "target_size",
         MIN_FILES: "min_files",

@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 
 from metastore.domain.care import ON, REPORT, Policies
 
-RETENTION, COMPACTION, EMPTY, LAYOUT, STATISTICS = "retention", "compaction", "empty", "layout", "statistics"
-UNREAD: Final = "unread"
+RETENTION, DISCOVERY, COMPACTION = "retention", "discovery", "compaction"
+EMPTY, LAYOUT, UNREAD, STATISTICS = "empty", "layout", "unread", "statistics"
 BLOCKED: Final = "blocked"
-_ORDER: Final = (RETENTION, COMPACTION, EMPTY, LAYOUT, UNREAD, STATISTICS)
+_ORDER: Final = (RETENTION, DISCOVERY, COMPACTION, EMPTY, LAYOUT, UNREAD, STATISTICS)
 _MANY: Final = 1000
 """Partitions from which a table may have too many."""
 _LONGEST: Final = 100 * 366 * 86_400
@@ -71,6 +71,12 @@ class CareTable(NamedTuple):
     is_protected: bool = False
     unmanaged: str | None = None
     reads: Reads | None = None
+    is_external: bool = False
+
+    @property
+    def is_discovered(self) -> bool:
+        """Whether its partitions are those for which there are directories."""
+        return self.policies.discover and self.is_external and self.is_partitioned and self.unmanaged is None
 
 
 class Action(NamedTuple):
@@ -78,7 +84,7 @@ class Action(NamedTuple):
 
     Attributes:
         table: the table.
-        kind: RETENTION, COMPACTION, EMPTY, LAYOUT, UNREAD or STATISTICS.
+        kind: RETENTION, DISCOVERY, COMPACTION, EMPTY, LAYOUT, UNREAD or STATISTICS.
         mode: ON, REPORT (nothing is changed), or BLOCKED (`reason` says by what).
         partitions, files, bytes: what the action concerns; for a table without partitions, `partitions` is 0.
         files_after, bytes_after: what remains of these.
@@ -104,10 +110,15 @@ class Action(NamedTuple):
 
 
 def plan(tables: Iterable[CareTable]) -> list[Action]:
-    """Returns the actions of tables. First those that rewrite nothing and free the most; then compactions, by removed
-    files for each byte rewritten; then reports about partitions and statistics.
+    """Returns the actions of tables. First those that rewrite nothing and free the most; then discovery; then
+    compactions, by removed files for each byte rewritten; then reports about partitions and statistics.
     """
-    actions = [action for table in tables if table.figures is not None for action in _actions(table, table.figures)]
+    actions = []
+    for table in tables:
+        if table.is_discovered:
+            actions.append(_discovery(table))
+        if table.figures is not None:
+            actions += _actions(table, table.figures)
     return sorted(actions, key=_rank)
 
 
@@ -183,6 +194,12 @@ def _retention(table: CareTable, figures: Figures) -> Action:
         0,
         reason,
     )
+
+
+def _discovery(table: CareTable) -> Action:
+    dropped = {ON: ", and those whose directories are gone are dropped", REPORT: ", and missing directories are listed"}
+    reason = f"directories become partitions{dropped.get(table.policies.discovery_drop, '')}"
+    return Action(table, DISCOVERY, ON, 0, 0, 0, 0, 0, 0, reason)
 
 
 def _compaction(table: CareTable, figures: Figures) -> Action:

@@ -34,7 +34,8 @@ class CareHandlers:
     @operation(_REQUESTED_TABLE, from_fields(planned, TARGET))
     def get_care_plan(self, request: CarePlanRequest) -> CarePlan:
         target = table_name(request.dbName, request.tableName, request.catName)
-        plan = self._care.plan(target, MOST_TABLES if request.limit is None else request.limit)
+        limit = MOST_TABLES if request.limit is None else request.limit
+        plan = self._care.plan(target, limit, request.kind or None)
         return CarePlan(
             actions=list(map(_action, plan.actions)),
             tables=list(map(_table, plan.tables)),

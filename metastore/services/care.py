@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any, Final, NamedTuple
 
-from metastore.domain.care_plan import Action, CareTable, Figures, Reads, plan
+from metastore.domain.care_plan import DISCOVERY, Action, CareTable, Figures, Reads, plan
 from metastore.domain.care_rules import unmanaged
 from metastore.domain.names import PROTECTED, TableName
+from metastore.errors import InvalidInputError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.rules.care import Conditions, conditions_of
 from metastore.services.rules.lookup import get_database, missing_table, required
@@ -55,7 +56,7 @@ class CareService(ClockedService):
         super().__init__(store, clock)
         self._rights = rights
 
-    def plan(self, target: TableName, limit: int = MOST_TABLES) -> CarePlan:
+    def plan(self, target: TableName, limit: int = MOST_TABLES, kind: str | None = None) -> CarePlan:
         """Returns the plan of the tables of a target that the caller may see.
 
         A caller whose rights a policy engine decides gets the plan of a named table only, unless the caller is an
@@ -65,15 +66,20 @@ class CareService(ClockedService):
             target: a table, without its name a database, and without both the catalog. Authorization has checked that
                 the caller may see it.
             limit: the number of tables to consider, those with the most to do first.
+            kind: DISCOVERY for the tables with this policy only.
 
-        Raises NotFoundError if the table or database does not exist.
+        Raises NotFoundError if the table or database does not exist, InvalidInputError for another kind.
         """
+        if kind not in (None, DISCOVERY):
+            raise InvalidInputError(f"The kind is {kind!r}; it must be {DISCOVERY}, or none")
         *_, dependents = self._rights.caller_and_scope()
         # With a policy engine, authorization has allowed the named table. Nobody knows which other tables are visible.
         scope = EVERYTHING if target.name and dependents.tables == NOTHING.tables else dependents
         now = self._clock()
         with self._store.read() as work:
-            rows = work.care.tables(target, max(0, min(limit, MOST_TABLES)), scope, dependents)
+            rows = work.care.tables(
+                target, max(0, min(limit, MOST_TABLES)), scope, dependents, discovered=kind == DISCOVERY
+            )
             if not rows:
                 _check_exists(work, target)
             conditions = {row["id"]: conditions_of(row, now) for row in rows}
@@ -154,6 +160,7 @@ def _planned(row: Mapping[str, Any], conditions: Conditions, live: Mapping[str, 
         is_protected=str(row["own"].get(PROTECTED, "")).lower() == "true",
         unmanaged=reason,
         reads=reads,
+        is_external=row["external"],
     )
     sizes = {name: (live or row)[name] for name in _SIZES}
     partitions = None if figures is None or not row["partitioned"] else figures.partitions

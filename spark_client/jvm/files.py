@@ -137,6 +137,16 @@ class Files:
                 raise WriteFailedError(f"cannot list {location}: {answer}")
         return [answer.split("/")[1:] for answer in answers]
 
+    def subdirectories(self, locations: Sequence[str]) -> list[list[str] | None]:
+        """Returns the names of all subdirectories of each directory, None if it does not exist. Raises
+        WriteFailedError.
+        """
+        answers = self._run("folders", [(location, "") for location in locations])
+        for location, answer in zip(locations, answers, strict=True):
+            if answer and not answer.startswith("/"):
+                raise WriteFailedError(f"cannot list {location}: {answer}")
+        return [answer.split("/")[2:] if answer else None for answer in answers]
+
     def rows(self, location: str, format_: str, total: int | None = None) -> list[tuple[str, int, int]]:
         """Returns relative path, bytes and rows of each visible file of `parquet` or `orc` below a directory.
 

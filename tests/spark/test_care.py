@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,6 +49,34 @@ def test_tables_that_do_not_expire_are_refused(spark: Session, table_name: str) 
         spark.sql(f"EXPIRE {table_name}")
     with pytest.raises(NoSuchTableError):
         spark.sql(f"EXPIRE {table_name}_missing")
+
+
+def test_directories_become_partitions(spark: Session, table_name: str, tmp_path: Path) -> None:
+    spark.sql(
+        f"CREATE EXTERNAL TABLE {table_name} (n INT) PARTITIONED BY (ds STRING, h INT) STORED AS PARQUET "
+        f"LOCATION '{tmp_path}/t' TBLPROPERTIES ('discover.partitions' = 'true', 'care.discovery.drop' = 'on')"
+    )
+    assert spark.table(table_name).count() == 0, "Spark has cached its partitions"
+    data = spark.sql("SELECT 1 AS n, '2024-01-01 10:00' AS ds, 3 AS h UNION ALL SELECT 2, 'x', 4")
+    data.write.partitionBy("ds", "h").parquet(f"{tmp_path}/t", mode="append")
+    (tmp_path / "t" / "old").mkdir()
+    new = ["ds=2024-01-01 10%3A00/h=3", "ds=x/h=4"]
+
+    def rows(statement: str) -> list[tuple[str, str]]:
+        return [(row.partition, row.outcome) for row in spark.sql(statement).collect()]
+
+    ignored = ("", "ignored: 1 directory is no partition: old: its name does not begin with ds=")
+    dry = rows(f"DISCOVER PARTITIONS {table_name} DRY RUN")
+    assert dry == [ignored, *((name, "would be added") for name in new)]
+    assert spark.table(table_name).count() == 0
+    assert rows(f"DISCOVER PARTITIONS {table_name}") == [ignored, *((name, "added") for name in new)]
+    assert sorted(row.n for row in spark.sql(f"SELECT n FROM {table_name}").collect()) == [1, 2]
+    shutil.rmtree(tmp_path / "t" / "ds=x")
+    (found, dropped) = care.discover(table_name, spark=spark)
+    assert (found.partition, dropped.outcome) == ("", "dropped: its directory is gone")
+    assert [row.n for row in spark.sql(f"SELECT n FROM {table_name}").collect()] == [1]
+    with pytest.raises(NoSuchTableError):
+        spark.sql(f"DISCOVER PARTITIONS {table_name}_missing")
 
 
 def load(spark: Session, name: str, days: tuple[str, ...] = ("1", "2"), loads: int = 3) -> list[Any]:

@@ -29,8 +29,10 @@ def _policies(alias: str, extra: Sequence[str] = ()) -> str:
     )
 
 
+_DISCOVERED: Final = f"""AND t.type = 'EXTERNAL_TABLE' AND t.partition_keys <> '[]' AND lower(trim(coalesce(
+    t.parameters ->> '{DISCOVER}', d.parameters ->> '{DISCOVER}', c.parameters ->> '{DISCOVER}'))) = 'true'"""
 _COLUMNS: Final = f"""
-    t.id, t.partition_keys <> '[]' AS partitioned,
+    t.id, t.type = 'EXTERNAL_TABLE' AS external, t.partition_keys <> '[]' AS partitioned,
     (SELECT coalesce(jsonb_agg(k ->> 'name' ORDER BY n), '[]')
      FROM jsonb_array_elements(t.partition_keys) WITH ORDINALITY AS e(k, n)) AS keys,
     {_policies("t", KINDS)} AS own, {_policies("d")} AS of_database, {_policies("c")} AS of_catalog,
@@ -59,9 +61,9 @@ _TABLES: Final = f"""
         SELECT t.id, t.database_id, count(*) OVER () AS total,
                coalesce(m.compact_files - m.compact_files_after + m.expired_files + m.empty + m.unanalyzed,
                         s.small_files, 1) AS weight
-        FROM tables AS t JOIN databases AS d ON d.id = t.database_id
+        FROM tables AS t JOIN databases AS d ON d.id = t.database_id JOIN catalogs AS c ON c.name = d.catalog
         LEFT JOIN table_sizes AS s ON s.table_id = t.id LEFT JOIN care_figures AS m ON m.table_id = t.id
-        WHERE {_VIEWS} AND d.catalog = :catalog {{named}} AND {{seen}}
+        WHERE {_VIEWS} AND d.catalog = :catalog {{named}} {{discovered}} AND {{seen}}
         ORDER BY weight DESC, t.id LIMIT :limit
     )
     SELECT {_COLUMNS}, found.total, d.catalog, d.name AS database, t.name AS "table", t.version,
@@ -144,16 +146,21 @@ class Care(Repository):
         """
         return self._dicts(_OF_BATCH, {"after": after, "limit": limit})
 
-    def tables(self, target: TableName, limit: int, scope: Scope, dependents: Scope) -> list[dict[str, Any]]:
+    def tables(
+        self, target: TableName, limit: int, scope: Scope, dependents: Scope, *, discovered: bool = False
+    ) -> list[dict[str, Any]]:
         """Returns the tables of a target in a scope, those with the most to do first, like `of_batch`.
 
-        `target`: a table, without its name a database, and without both the catalog.
+        `target`: a table, without its name a database, and without both the catalog. `discovered`: only external
+        tables whose partitions are discovered.
 
         Also returns their names, sizes, last measurement (`measured`, None if there is none), and `dependents`, the
         names of dependent tables (None for one outside the scope `dependents`). `total`: number of tables found.
         """
         names = {"catalog": target.catalog, "database": target.database, "table": target.name}
-        return self._dicts(_tables(target, scope, dependents), {**names, "limit": limit, **scope.parameters})
+        return self._dicts(
+            _tables(target, scope, dependents, discovered=discovered), {**names, "limit": limit, **scope.parameters}
+        )
 
     def figures(self, rules: Iterable[tuple[Rule, Mapping[str, Any]]], most: int) -> dict[int, dict[str, Any]]:
         """Returns sums and figures of tables by their ids, from at most `most` partitions of each.
@@ -180,6 +187,7 @@ class Care(Repository):
         return [ChosenPartition(**row) for row in self._dicts(query, values)]
 
 
-def _tables(target: TableName, scope: Scope, dependents: Scope) -> TextClause:
+def _tables(target: TableName, scope: Scope, dependents: Scope, *, discovered: bool) -> TextClause:
     named = (" AND d.name = :database" if target.database else "") + (" AND t.name = :table" if target.name else "")
-    return text(_TABLES.format(named=named, seen=scope.tables, named_to_caller=dependents.tables))
+    only = _DISCOVERED if discovered else ""
+    return text(_TABLES.format(named=named, discovered=only, seen=scope.tables, named_to_caller=dependents.tables))

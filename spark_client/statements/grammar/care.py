@@ -1,4 +1,4 @@
-"""Parses EXPIRE name [DRY RUN] and OPTIMIZE name [WHERE condition] [DRY RUN]. Pure."""
+"""Parses EXPIRE, DISCOVER PARTITIONS and OPTIMIZE, each with a name and perhaps DRY RUN. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,20 @@ from dataclasses import dataclass
 
 from spark_client.statements.grammar.reader import Reader, usage
 
-_CANDIDATE = re.compile(r"\b(expire|optimize)\b", re.IGNORECASE)
+_CANDIDATE = re.compile(r"\b(discover|expire|optimize)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Expire:
     """EXPIRE. The name is as written."""
+
+    table: str
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Discover:
+    """DISCOVER PARTITIONS. The name is as written."""
 
     table: str
     dry_run: bool = False
@@ -27,18 +35,25 @@ class Optimize:
     dry_run: bool = False
 
 
-def parse(text: str) -> Expire | Optimize | None:
+def parse(text: str) -> Discover | Expire | Optimize | None:
     """Returns the statement, or None if it is Spark's or Delta Lake's. Raises InvalidStatementError."""
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
     if reader.take("EXPIRE"):
-        with usage("EXPIRE name [DRY RUN]"):
-            table = reader.table_name()
-            dry_run = reader.take("DRY", "RUN")
-            reader.expect_end()
-        return Expire(table, dry_run)
+        return Expire(*_whole_table(reader, "EXPIRE name [DRY RUN]"))
+    if reader.take("DISCOVER", "PARTITIONS"):
+        return Discover(*_whole_table(reader, "DISCOVER PARTITIONS name [DRY RUN]"))
     return _optimize(reader) if reader.take("OPTIMIZE") else None
+
+
+def _whole_table(reader: Reader, form: str) -> tuple[str, bool]:
+    """Reads a name, and whether DRY RUN follows."""
+    with usage(form):
+        table = reader.table_name()
+        dry_run = reader.take("DRY", "RUN")
+        reader.expect_end()
+    return table, dry_run
 
 
 def _optimize(reader: Reader) -> Optimize | None:

@@ -1,4 +1,6 @@
-"""Executes EXPIRE, which drops partitions by the retention of their table, and OPTIMIZE, which merges small files."""
+"""Executes EXPIRE, which drops partitions by the retention of their table, DISCOVER PARTITIONS, which adds those of new
+directories, and OPTIMIZE, which merges small files.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +10,27 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from metastore.client.care import expire
-from spark_client.care import compact
+from spark_client.care import add_discovered, compact
 from spark_client.context import Context
 from spark_client.errors import NoSuchTableError
 from spark_client.jvm.catalog import refresh
-from spark_client.statements.grammar.care import Expire, Optimize
+from spark_client.statements.grammar.care import Discover, Expire, Optimize
 from spark_client.statements.run.clauses import resolve_table
 from spark_client.table.settings import PROVIDER
 
 _EXPIRED: Final = "partition string, files bigint, bytes bigint, outcome string"
+_DISCOVERED: Final = "partition string, location string, outcome string"
 _COMPACTED: Final = (
     "partition string, files bigint, bytes bigint, files_after bigint, bytes_after bigint, outcome string"
 )
 
 
-def columns(context: Context, statement: Expire | Optimize) -> str | None:
+def columns(context: Context, statement: Discover | Expire | Optimize) -> str | None:
     """Returns the columns of the statement's rows, or None for OPTIMIZE of a table of Delta Lake."""
-    if isinstance(statement, Expire):
-        return _EXPIRED
-    return None if _is_of_delta(context, statement) else _COMPACTED
+    return None if isinstance(statement, Optimize) and _is_of_delta(context, statement) else _columns(statement)
 
 
-def execute(context: Context, statement: Expire | Optimize, _: str) -> DataFrame:
+def execute(context: Context, statement: Discover | Expire | Optimize, _: str) -> DataFrame:
     """Runs the statement. Returns a row for each partition that it changes, would change or leaves as it is.
 
     Raises MetastoreRefusedError if the policies of the table do not allow it, NoSuchTableError, and for OPTIMIZE the
@@ -39,13 +40,19 @@ def execute(context: Context, statement: Expire | Optimize, _: str) -> DataFrame
     context.metastore.get_table(database, table)  # the error for a missing table
     if isinstance(statement, Expire):
         rows = [tuple(each) for each in expire(context.metastore.methods, database, table, dry_run=statement.dry_run)]
+    elif isinstance(statement, Discover):
+        rows = [tuple(each) for each in add_discovered(context, database, table, dry_run=statement.dry_run)]
     else:
         name, where = f"{database}.{table}", statement.where
         found = compact(context, name, where, dry_run=statement.dry_run)
         rows = [astuple(each) for each in found]
     if not statement.dry_run:
         refresh(context.spark, database, table)
-    return context.spark.createDataFrame(rows, _EXPIRED if isinstance(statement, Expire) else _COMPACTED)
+    return context.spark.createDataFrame(rows, _columns(statement))
+
+
+def _columns(statement: Discover | Expire | Optimize) -> str:
+    return {Discover: _DISCOVERED, Expire: _EXPIRED, Optimize: _COMPACTED}[type(statement)]
 
 
 def _is_of_delta(context: Context, statement: Optimize) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_client.errors import InvalidStatementError
-from spark_client.statements.grammar.care import Expire, Optimize, parse
+from spark_client.statements.grammar.care import Discover, Expire, Optimize, parse
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,8 @@ from spark_client.statements.grammar.care import Expire, Optimize, parse
         ("expire `a b`.t dry run ;", Expire("`a b`.t", dry_run=True)),
         ("EXPIRE /* old */ a.b.t DRY RUN -- tonight", Expire("a.b.t", dry_run=True)),
         ("EXPIRE dry", Expire("dry")),
+        ("DISCOVER PARTITIONS a.t", Discover("a.t")),
+        ("discover partitions dry dry run", Discover("dry", dry_run=True)),
         ("OPTIMIZE t", Optimize("t")),
         ("optimize a.`t` dry run;", Optimize("a.`t`", dry_run=True)),
         (
@@ -24,7 +26,7 @@ from spark_client.statements.grammar.care import Expire, Optimize, parse
         ("OPTIMIZE t WHERE dry = run", Optimize("t", "dry = run")),
     ],
 )
-def test_claimed(text: str, wanted: Expire | Optimize) -> None:
+def test_claimed(text: str, wanted: Discover | Expire | Optimize) -> None:
     assert parse(text) == wanted
 
 
@@ -41,6 +43,12 @@ def test_left_to_spark(text: str) -> None:
 def test_refused(text: str) -> None:
     with pytest.raises(InvalidStatementError, match=r"expected .* Write: EXPIRE name"):
         parse(text)
+
+
+def test_discover_takes_one_name() -> None:
+    assert parse("DISCOVER t") is None
+    with pytest.raises(InvalidStatementError, match=r"Write: DISCOVER PARTITIONS name \[DRY RUN\]"):
+        parse("DISCOVER PARTITIONS t PARTITION (ds = 1)")
 
 
 def test_a_condition_is_required_after_where() -> None:

@@ -1204,6 +1204,7 @@ class CarePlanRequest(TBase):
      - tableName
      - catName
      - limit
+     - kind
 
     """
 
@@ -1212,14 +1213,16 @@ class CarePlanRequest(TBase):
         'tableName',
         'catName',
         'limit',
+        'kind',
     )
 
 
-    def __init__(self, dbName=None, tableName=None, catName=None, limit=500,):
+    def __init__(self, dbName=None, tableName=None, catName=None, limit=500, kind=None,):
         self.dbName = dbName
         self.tableName = tableName
         self.catName = catName
         self.limit = limit
+        self.kind = kind
 
 
 class CareAction(TBase):
@@ -1974,6 +1977,7 @@ CarePlanRequest.thrift_spec = (
     (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
     (3, TType.STRING, 'catName', 'UTF8', None, ),  # 3
     (4, TType.I32, 'limit', None, 500, ),  # 4
+    (5, TType.STRING, 'kind', 'UTF8', None, ),  # 5
 )
 all_structs.append(CareAction)
 CareAction.thrift_spec = (

@@ -75,6 +75,7 @@ public final class FileOperations {
           case "prune": return prune(system);
           case "foreign": return foreign(system);
           case "names": return names(system);
+          case "folders": return folders(system);
           case "delete": return delete(system);
           case "mark": return mark(system);
           case "unmark": return unmark(system);
@@ -158,6 +159,19 @@ public final class FileOperations {
         for (FileStatus status : system.listStatus(path)) {
           String child = status.getPath().getName();
           if (status.isFile() && !child.startsWith("_") && !child.startsWith(".")) names.append('/').append(child);
+        }
+      } catch (FileNotFoundException none) {
+        return "";
+      }
+      return names.toString();
+    }
+
+    /** Returns a slash, and the names of the subdirectories, each after a slash; "" if the directory does not exist. */
+    private String folders(FileSystem system) throws Exception {
+      StringBuilder names = new StringBuilder("/");
+      try {
+        for (FileStatus status : system.listStatus(path)) {
+          if (status.isDirectory()) names.append('/').append(status.getPath().getName());
         }
       } catch (FileNotFoundException none) {
         return "";

@@ -1,0 +1,191 @@
+"""Discovery: partitions of external tables for new directories, for the commands and for Spark.
+
+The program lists directories with its own credentials, wherever the table is; the server does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from typing import Any, Final, NamedTuple
+
+from metastore.client.care import policies_of
+from metastore.client.errors import ClientError, MetastoreRefusedError, MetastoreUnavailableError
+from metastore.domain.care import DISCOVER, DISCOVERY_DROP, NEWER, OFF, ON, Policies, policies
+from metastore.domain.care_rules import unmanaged
+from metastore.domain.discovery import Folder, Found, FoundPartition, ListFolders, find_partitions
+from metastore.domain.partition_names import value_path
+from thrift_idl.gen.hive_metastore import ttypes as hive
+from thrift_idl.gen.metastore.ttypes import DependenciesRequest, DependencyDirection
+
+ADDED: Final = "added"
+WOULD_BE_ADDED: Final = "would be added"
+DROPPED: Final = "dropped: its directory is gone"
+WOULD_BE_DROPPED: Final = "would be dropped: its directory is gone"
+KEPT: Final = f"kept: its directory is gone, and {DISCOVERY_DROP} is report"
+HELD: Final = "kept: its directory is gone, but partitions of dependent tables rest on it"
+NOT_MOUNTED: Final = "kept: no directory of a partition exists below the table's, which may not be mounted"
+_Gone = dict[str, str]  # names of partitions, and the locations of their directories
+_BATCH: Final = 1000  # partitions of one call
+_SHOWN: Final = 3  # directories that are named
+
+
+class Discovered(NamedTuple):
+    """A partition that was added or dropped, or the reason why not. `partition` is empty for directories that are no
+    partitions. `location`: of its directory.
+    """
+
+    partition: str
+    location: str
+    outcome: str
+
+
+def discover(methods: Any, database: str, table: str, folders: ListFolders, *, dry_run: bool) -> Iterator[Discovered]:
+    """Adds the partitions of an external table for which there are directories, some at a time.
+
+    Drops partitions whose directories are gone if the policy of the table says so. Yields both.
+
+    Args:
+        methods: `MetastoreClient.methods`.
+        database, table: the table.
+        folders: lists directories.
+        dry_run: changes nothing.
+
+    Raises the errors of the client, such as MetastoreRefusedError for a table without discovery, and those of
+    `folders`.
+    """
+    raw = methods.get_table(database, table)
+    rules = policies(policies_of(methods, database, raw), [key.name for key in raw.partitionKeys])
+    _check(raw, rules)
+    keys = [(key.name, key.type.lower()) for key in raw.partitionKeys]
+    known: list[str] = methods.get_partition_names(database, table, -1)
+    newer = rules.discovery_scope == NEWER
+    found = find_partitions(raw.sd.location, keys, known, folders, newer=newer)
+    if not found.exists:
+        raise MetastoreRefusedError(f"{database}.{table}: its directory {raw.sd.location} does not exist")
+    if found.strange:
+        yield Discovered("", raw.sd.location, _ignored(found.strange))
+    yield from _added(methods, raw, found.new, dry_run=dry_run)
+    if rules.discovery_drop == OFF or newer:
+        return
+    if known and not found.seen:
+        yield Discovered("", raw.sd.location, NOT_MOUNTED)
+        return
+    gone = _gone(methods, raw, found, known, folders)
+    yield from _dropped(methods, raw, gone, may_drop=rules.discovery_drop == ON, dry_run=dry_run)
+
+
+def _check(table: hive.Table, rules: Policies) -> None:
+    """Raises MetastoreRefusedError if no partitions of the table are discovered."""
+    name = f"{table.dbName}.{table.tableName}"
+    if table.tableType != "EXTERNAL_TABLE":
+        raise MetastoreRefusedError(f"{name} is not external: its partitions are those that were written to it")
+    if not table.partitionKeys:
+        raise MetastoreRefusedError(f"{name} has no partition columns")
+    if reason := unmanaged(table.parameters or {}):
+        raise MetastoreRefusedError(f"{name} has no partitions to discover: {reason}")
+    if not rules.discover:
+        raise MetastoreRefusedError(f"Partitions of {name} are not discovered: set {DISCOVER} to true")
+
+
+def _ignored(strange: Sequence[str]) -> str:
+    more = f", and {len(strange) - _SHOWN:,} more" if len(strange) > _SHOWN else ""
+    count = "1 directory is no partition" if len(strange) == 1 else f"{len(strange):,} directories are no partitions"
+    return f"ignored: {count}: {'; '.join(strange[:_SHOWN])}{more}"
+
+
+def _added(methods: Any, table: hive.Table, new: Sequence[FoundPartition], *, dry_run: bool) -> Iterator[Discovered]:
+    for start in range(0, len(new), _BATCH):
+        batch = new[start : start + _BATCH]
+        failed = {} if dry_run else _add(methods, table, batch)
+        for one in batch:
+            yield Discovered(one.name, one.location, failed.get(one.name, WOULD_BE_ADDED if dry_run else ADDED))
+
+
+def _add(methods: Any, table: hive.Table, batch: Sequence[FoundPartition]) -> Mapping[str, str]:
+    """Adds partitions by one call, and by more if the metastore refuses one of them. Returns the outcomes of failed
+    ones by name.
+    """
+    added = [_partition(table, one) for one in batch]
+    request = hive.AddPartitionsRequest(
+        table.dbName, table.tableName, added, ifNotExists=True, needResult=False, catName=table.catName
+    )
+    try:
+        methods.add_partitions_req(request)
+    except MetastoreUnavailableError:
+        raise
+    except ClientError as error:
+        if len(batch) == 1:
+            return {batch[0].name: f"failed: {error}"}
+        half = len(batch) // 2
+        return {**_add(methods, table, batch[:half]), **_add(methods, table, batch[half:])}
+    return {}
+
+
+def _partition(table: hive.Table, found: FoundPartition) -> hive.Partition:
+    storage = copy(table.sd)
+    storage.location = found.location
+    return hive.Partition(
+        values=list(found.values),
+        dbName=table.dbName,
+        tableName=table.tableName,
+        sd=storage,
+        parameters={},
+        catName=table.catName,
+    )
+
+
+def _gone(methods: Any, table: hive.Table, found: Found, known: Sequence[str], folders: ListFolders) -> Iterator[_Gone]:
+    """Yields partitions whose directories do not exist, in batches that are checked just before they are yielded."""
+    columns = [key.name for key in table.partitionKeys]
+    unseen = [name for name in known if name not in found.seen]
+    for start in range(0, len(unseen), _BATCH):
+        stored = methods.get_partitions_by_names(table.dbName, table.tableName, unseen[start : start + _BATCH])
+        places = [(value_path(columns, one.values), one.sd.location) for one in stored]
+        listed = folders([Folder(location) for _, location in places])
+        yield {name: place for (name, place), inside in zip(places, listed, strict=True) if inside is None}
+
+
+def _dropped(
+    methods: Any, table: hive.Table, gone: Iterator[_Gone], *, may_drop: bool, dry_run: bool
+) -> Iterator[Discovered]:
+    """Drops partitions, if this is allowed, and yields them."""
+    bases: set[str] | None = None
+    for batch in gone:
+        if bases is None and batch:
+            bases = _bases(methods, table)
+        held = {name for name in batch if not _prefixes(name).isdisjoint(bases or ())}
+        dropping = [name for name in batch if name not in held] if may_drop and not dry_run else []
+        if dropping:
+            methods.drop_partitions_req(
+                hive.DropPartitionsRequest(
+                    table.dbName,
+                    table.tableName,
+                    hive.RequestPartsSpec(names=dropping),
+                    deleteData=False,
+                    ifExists=True,
+                    needResult=False,
+                    catName=table.catName,
+                )
+            )
+        done = KEPT if not may_drop else WOULD_BE_DROPPED if dry_run else DROPPED
+        for name, location in batch.items():
+            yield Discovered(name, location, HELD if name in held else done)
+
+
+def _bases(methods: Any, table: hive.Table) -> set[str]:
+    """Returns the beginnings of the names of partitions on which partitions of dependent tables rest."""
+    request = DependenciesRequest(
+        table.dbName,
+        table.tableName,
+        DependencyDirection.DOWN,
+        catName=table.catName,
+        transitive=False,
+        basePartitions=False,
+    )
+    return {one.baseSpec for one in methods.get_dependencies(request).partitions}
+
+
+def _prefixes(name: str) -> set[str]:
+    parts = name.split("/")
+    return {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}
