@@ -17,18 +17,20 @@ COMMANDS = {
     "processor": ["tests.bench.processor", "--alone", "--partitions", "50", "--calls", "5", "--rounds", "1"],
     "walk": ["tests.bench.walk", "get_table"],
     "hive-sql": ["tests.bench.hive_sql", "--tables", "40", "--rounds", "1"],
+    "discovery": ["tests.bench.discovery", "--partitions", "20", "--new", "3"],
     "promises": ["tests.bench.promises"],
     "races": ["tests.bench.faults", "races", "--rounds", "2"],
     "zipf": ["tests.bench.zipf", "--partitions", "2", "--rows", "300", "--rounds", "1", "--no-write"],
     "reading": ["tests.bench.reading", "--partitions", "10", "--files", "1", "--rows", "10", "--rounds", "1"],
     "random-sql": ["tests.bench.random_sql", "--steps", "4", "--each", "2", "--inserts", "3", "--partitions", "0"],
 }
-LONG = ("bench", "zipf", "random-sql")  # make long
+LONG = ("bench", "discovery", "zipf", "random-sql")  # make long
 PRINTED = {
     "bench": "written to",
     "processor": "get_table: ours",
     "walk": "get_table",
     "hive-sql": "queries take more than",
+    "discovery": "3 new directories among 20",
     "promises": "promises hold",
     "races": "check: 0 problems",
     "zipf": "list bucketing",
