@@ -18,7 +18,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client.discovery import Discovered
 from metastore.client.discovery import discover as discover_partitions
+from metastore.client.lease import Lease, leased
 from metastore.client.structs import Table
+from metastore.domain.care_plan import COMPACTION
 from metastore.domain.discovery import Folder
 from metastore.domain.expression import And, Expression, TextIn
 from metastore.domain.partition_names import DEFAULT_PARTITION
@@ -106,6 +108,7 @@ def optimize(
         NoSuchTableError: The table does not exist.
         InvalidStatementError: The condition is not one on partition columns.
         MetastoreRefusedError: The policies of the table, or its format, do not allow it.
+        LeaseHeldError: Another program cares for the table.
         InvalidInsertError: This library cannot write the table.
     """
     check_kind(table, str, "optimize", "the name of a table", "optimize('shop.orders', spark=spark)")
@@ -129,6 +132,7 @@ def discover(table: str, *, dry_run: bool = False, spark: SparkSession) -> list[
     Raises:
         NoSuchTableError: The table does not exist.
         MetastoreRefusedError: The policies of the table do not allow it, or its directory does not exist.
+        LeaseHeldError: Another program cares for the table.
         WriteFailedError: A directory cannot be listed.
     """
     check_kind(table, str, "discover", "the name of a table", "discover('shop.orders', spark=spark)")
@@ -159,27 +163,41 @@ def compact(
 ) -> Iterator[Compaction]:
     """Compacts the partitions of `database.table` in groups, and yields each group when it is done.
 
-    A group that fails is yielded with the reason, and the next one begins. Raises as `optimize`.
+    A group that fails is yielded with the reason, and the next one begins. Unless it is a dry run, this program holds
+    the lease of the table meanwhile. Raises as `optimize`.
     """
     table = writable_table(context, name)
+    if dry_run:
+        yield from _compact(context, table, where, None, budget)
+        return
+    with leased(context.metastore.methods, table.database, table.name, COMPACTION) as lease:
+        yield from _compact(context, table, where, lease, budget)
+
+
+def _compact(
+    context: Context, table: Table, where: str | None, lease: Lease | None, budget: Budget
+) -> Iterator[Compaction]:
+    """Compacts the partitions of a table. Without a lease, only yields what would be done."""
     chosen = _matching(context, table, where, list(_chosen(context, table)))
     chosen.sort(key=lambda one: (-(one.files - one.filesAfter) / max(1, one.bytes), one.name))
     rewritten = 0
     yield from (_compaction(table, one, HELD) for one in chosen if one.held)
     for group in _groups([one for one in chosen if not one.held]):
         size = sum(one.bytes for one in group)
-        if dry_run:
+        if lease is None:
             yield from (_compaction(table, one, WOULD_BE_COMPACTED) for one in group)
-        elif budget.allows(rewritten, size):
+            continue
+        lease.check()
+        if budget.allows(rewritten, size):
             rewritten += size
             yield from _rewrite(context, table, group)
 
 
 def _chosen(context: Context, table: Table) -> Iterator[CarePartition]:
     """Yields the partitions that the policies of a table select, by name."""
-    after, kind = "", "compaction"
+    after = ""
     while True:
-        request = CarePartitionsRequest(table.database, table.name, kind=kind, after=after, limit=_PAGE)
+        request = CarePartitionsRequest(table.database, table.name, kind=COMPACTION, after=after, limit=_PAGE)
         page = context.metastore.methods.get_care_partitions(request)
         yield from page
         if len(page) < _PAGE:

@@ -13,6 +13,7 @@ from metastore.cli.printing import Cell, is_json, is_terminal, print_table, prin
 from metastore.client.care import HELD
 from metastore.client.care import expire as expire_partitions
 from metastore.client.errors import MetastoreRefusedError, NoSuchObjectError, PermissionDeniedError
+from metastore.client.lease import LeaseHeldError
 from metastore.domain.care_plan import RETENTION
 from thrift_idl.gen.metastore.ttypes import CareAction, CarePlan, CarePlanRequest, CareTable
 
@@ -87,6 +88,8 @@ def expire(uri: str, name: str, *, dry_run: bool) -> int:
                 rows += [
                     (full_name, *one) for one in expire_partitions(client.methods, database, table, dry_run=dry_run)
                 ]
+            except LeaseHeldError as error:
+                click.echo(printable(f"skipped: {error}"), err=True)
             except (MetastoreRefusedError, NoSuchObjectError, PermissionDeniedError) as error:
                 refused.append(str(error))
     print_table("Expired partitions", ("table", "partition", "files", "bytes", "outcome"), rows)

@@ -14,6 +14,7 @@ from metastore.client import MetastoreClient
 from metastore.client.discovery import ADDED, DROPPED, WOULD_BE_ADDED, WOULD_BE_DROPPED, Discovered
 from metastore.client.discovery import discover as discover_partitions
 from metastore.client.errors import ClientError
+from metastore.client.lease import LeaseHeldError
 from metastore.domain.care_plan import DISCOVERY
 from metastore.errors import MetastoreError
 from metastore.warehouse.listing import subdirectories
@@ -31,8 +32,10 @@ def discover(uri: str, name: str, *, dry_run: bool) -> int:
     refused: list[str] = []
     with connected_client(uri) as client:
         for full_name, found in discovered(client, name, named=True, dry_run=dry_run):
-            if isinstance(found, str):
-                refused.append(found)
+            if isinstance(found, LeaseHeldError):
+                click.echo(printable(f"skipped: {found}"), err=True)
+            elif isinstance(found, Exception):
+                refused.append(str(found))
             else:
                 rows.append((full_name, *found))
     print_table("Partitions by their directories", _HEADER, rows)
@@ -46,8 +49,9 @@ def discover(uri: str, name: str, *, dry_run: bool) -> int:
 
 def discovered(
     client: MetastoreClient, name: str, *, named: bool, dry_run: bool
-) -> Iterator[tuple[str, Discovered | str]]:
-    """Discovers partitions of tables, and yields them with the names of the tables. A text says why a table is refused.
+) -> Iterator[tuple[str, Discovered | Exception]]:
+    """Discovers partitions of tables, and yields them with the names of the tables. An error says why a table is
+    refused, or skipped.
 
     `named`: a named table in any case, so that the reason is told.
     """
@@ -57,7 +61,7 @@ def discovered(
             for one in discover_partitions(client.methods, database, table, subdirectories, dry_run=dry_run):
                 yield full_name, one
         except (ClientError, MetastoreError) as error:
-            yield full_name, str(error)
+            yield full_name, error
 
 
 def _tables(methods: Any, name: str, *, named: bool) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from metastore.cli.spark import follow_client
 from metastore.client import MetastoreClient
 from metastore.client.care import HELD, expire
 from metastore.client.errors import MetastoreRefusedError, NoSuchObjectError
+from metastore.client.lease import LeaseHeldError
 from metastore.domain.care import ON
 from metastore.domain.care_plan import COMPACTION, DISCOVERY, RETENTION
 from metastore.errors import InvalidInputError
@@ -73,15 +74,15 @@ def _expired(client: MetastoreClient, name: str, *, dry_run: bool) -> Iterator[t
                 kept = one.outcome == HELD
                 after = (one.files, one.bytes) if kept else (0, 0)
                 yield (full_name, RETENTION, one.name, one.files, one.bytes, *after, one.outcome)
-        except (MetastoreRefusedError, NoSuchObjectError) as error:
-            yield _refused(full_name, RETENTION, str(error))
+        except (LeaseHeldError, MetastoreRefusedError, NoSuchObjectError) as error:
+            yield _left(full_name, RETENTION, error)
 
 
 def _discovered(client: MetastoreClient, name: str, *, dry_run: bool) -> Iterator[tuple[Cell, ...]]:
     """Adds and drops partitions by their directories, and yields a row for each, and for each table that is refused."""
     for full_name, found in discovered(client, name, named=False, dry_run=dry_run):
-        if isinstance(found, str):
-            yield _refused(full_name, DISCOVERY, found)
+        if isinstance(found, Exception):
+            yield _left(full_name, DISCOVERY, found)
         else:
             yield (full_name, DISCOVERY, found.partition, None, None, None, None, found.outcome)
 
@@ -118,12 +119,16 @@ def _compacted(
     options = {"uri": uri, "master": master, "max-bytes": max_bytes, "max-seconds": max_seconds}
     arguments = [f"--{option}={value}" for option, value in options.items() if value is not None]
     for each in follow_client(_COMMAND, "spark_client.commands.care", ",".join(tables), *arguments):
-        if "refused" in each:
-            yield _refused(each["table"], COMPACTION, each["refused"])
+        if reason := next((word for word in ("refused", "skipped") if word in each), None):
+            yield _row(each["table"], COMPACTION, f"{reason}: {each[reason]}")
         elif "partition" in each:
             figures = (each["files"], each["bytes"], each["files_after"], each["bytes_after"])
             yield (each["table"], COMPACTION, each["partition"], *figures, each["outcome"])
 
 
-def _refused(table: str, action: str, reason: str) -> tuple[Cell, ...]:
-    return (table, action, None, None, None, None, None, f"refused: {reason}")
+def _left(table: str, action: str, error: Exception) -> tuple[Cell, ...]:
+    return _row(table, action, f"{'skipped' if isinstance(error, LeaseHeldError) else 'refused'}: {error}")
+
+
+def _row(table: str, action: str, outcome: str) -> tuple[Cell, ...]:
+    return (table, action, None, None, None, None, None, outcome)

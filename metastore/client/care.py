@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any, Final, NamedTuple
 
+from metastore.client.lease import leased
 from metastore.domain.care import Setting, resolve
+from metastore.domain.care_plan import RETENTION
 from thrift_idl.gen.hive_metastore.ttypes import GetCatalogRequest
 from thrift_idl.gen.metastore.ttypes import CarePartition, CarePartitionsRequest, ExpirePartitionsRequest
 
@@ -34,24 +37,34 @@ def policies_of(methods: Any, database: str, table: Any) -> list[Setting]:
 def expire(methods: Any, database: str, table: str, *, dry_run: bool) -> Iterator[ExpiredPartition]:
     """Drops the expired partitions of a table, and yields them with those that are kept.
 
-    Each call drops up to 1000 partitions in one transaction, so that the program can be stopped at any time.
+    Each call drops up to 1000 partitions in one transaction, so that the program can be stopped at any time. Unless it
+    is a dry run, this program holds the lease of the table meanwhile.
 
     Args:
         methods: `MetastoreClient.methods`.
         database, table: the table.
         dry_run: drops nothing.
 
-    Raises the errors of the client, such as MetastoreRefusedError for a table without retention.
+    Raises LeaseHeldError if another program cares for the table, and the errors of the client, such as
+    MetastoreRefusedError for a table without retention.
     """
+    with nullcontext() if dry_run else leased(methods, database, table, RETENTION) as lease:
+        for page in _expire(methods, database, table, dry_run=dry_run):
+            yield from page
+            if lease:
+                lease.check()
+
+
+def _expire(methods: Any, database: str, table: str, *, dry_run: bool) -> Iterator[list[ExpiredPartition]]:
     after = ""
     while True:
         if dry_run:
-            request = CarePartitionsRequest(database, table, kind="retention", after=after, limit=_BATCH)
+            request = CarePartitionsRequest(database, table, kind=RETENTION, after=after, limit=_BATCH)
             page = [(one, HELD if one.held else WOULD_BE_DROPPED) for one in methods.get_care_partitions(request)]
         else:
             result = methods.expire_partitions(ExpirePartitionsRequest(database, table, after=after, limit=_BATCH))
             page = [*((one, DROPPED) for one in result.dropped), *((one, HELD) for one in result.held)]
-        yield from (_expired(one, outcome) for one, outcome in sorted(page, key=lambda each: str(each[0].name)))
+        yield [_expired(one, outcome) for one, outcome in sorted(page, key=lambda each: str(each[0].name))]
         if len(page) < _BATCH:
             return
         after = max(one.name for one, _ in page)

@@ -6,12 +6,15 @@ The program lists directories with its own credentials, wherever the table is; t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from copy import copy
 from typing import Any, Final, NamedTuple
 
 from metastore.client.care import policies_of
 from metastore.client.errors import ClientError, MetastoreRefusedError, MetastoreUnavailableError
+from metastore.client.lease import leased
 from metastore.domain.care import DISCOVER, DISCOVERY_DROP, NEWER, OFF, ON, Policies, policies
+from metastore.domain.care_plan import DISCOVERY
 from metastore.domain.care_rules import unmanaged
 from metastore.domain.discovery import Folder, Found, FoundPartition, ListFolders, find_partitions
 from metastore.domain.partition_names import value_path
@@ -51,12 +54,25 @@ def discover(methods: Any, database: str, table: str, folders: ListFolders, *, d
         folders: lists directories.
         dry_run: changes nothing.
 
-    Raises the errors of the client, such as MetastoreRefusedError for a table without discovery, and those of
-    `folders`.
+    Unless it is a dry run, this program holds the lease of the table meanwhile.
+
+    Raises LeaseHeldError if another program cares for the table, the errors of the client, such as
+    MetastoreRefusedError for a table without discovery, and those of `folders`.
     """
     raw = methods.get_table(database, table)
     rules = policies(policies_of(methods, database, raw), [key.name for key in raw.partitionKeys])
     _check(raw, rules)
+    with nullcontext() if dry_run else leased(methods, database, table, DISCOVERY) as lease:
+        for one in _discover(methods, raw, rules, folders, dry_run=dry_run):
+            yield one
+            if lease:
+                lease.check()
+
+
+def _discover(
+    methods: Any, raw: hive.Table, rules: Policies, folders: ListFolders, *, dry_run: bool
+) -> Iterator[Discovered]:
+    database, table = raw.dbName, raw.tableName
     keys = [(key.name, key.type.lower()) for key in raw.partitionKeys]
     known: list[str] = methods.get_partition_names(database, table, -1)
     newer = rules.discovery_scope == NEWER

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
+from metastore.client.lease import LeaseHeldError
 from spark_client.care import COMPACTED, Budget, compact
 from spark_client.commands.json_answer import answer, parser_of
 from spark_client.context import Context
@@ -37,6 +38,8 @@ def _compact(spark: Session, options: argparse.Namespace) -> Mapping[str, object
                 if left is not None and one.outcome == COMPACTED:
                     left -= one.bytes
                 _print({"table": name, **asdict(one)})
+        except LeaseHeldError as error:
+            _print({"table": name, "skipped": first_line(error)})
         except SparkClientError as error:
             _print({"table": name, "refused": first_line(error)})
     return {"finished": True}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from metastore.client.lease import LeaseHeldError, leased
 from metastore.client.structs import Partition
 from spark_client import Session, care
 from spark_client.commands import care as command
@@ -164,6 +165,11 @@ def test_a_table_without_partitions(spark: Session, table_name: str) -> None:
     for number in range(3):
         spark.sql(f"INSERT INTO {table_name} SELECT id + {number} FROM range(0, 10, 1, 1)")
     data = rows_of(spark, table_name)
+    with (
+        leased(spark.metastore.methods, "default", table_name, "retention"),
+        pytest.raises(LeaseHeldError, match=f"default.{table_name}: .* holds its lease since .*: retention"),
+    ):
+        spark.sql(f"OPTIMIZE {table_name}")
     assert outcomes(spark, f"OPTIMIZE {table_name}") == [("", 3, 1, "compacted")]
     assert layout(spark.metastore.get_table("default", table_name).location or "") == {"": 1}
     assert rows_of(spark, table_name) == data

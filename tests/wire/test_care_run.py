@@ -85,6 +85,7 @@ def test_a_run_drops_and_compacts(hive_client: Any, metastore_server: Server, da
         {"table": f"{database}.on", "partition": "dt=2001-01-01", **figures, "outcome": "compacted"},
         {"table": f"{database}.on", "partition": "dt=2999-01-01", **figures, "outcome": "failed: the disk is full"},
         {"table": f"{database}.old", "refused": "it was dropped"},
+        {"table": f"{database}.old", "skipped": "another run cares for it"},
         {"finished": True},
     ]
     options = ["--max-bytes", "50GiB", "--max-minutes", "90", "--master", "local[2]"]
@@ -95,6 +96,7 @@ def test_a_run_drops_and_compacts(hive_client: Any, metastore_server: Server, da
         ("on", "compaction", "dt=2001-01-01", "compacted"),
         ("on", "compaction", "dt=2999-01-01", "failed: the disk is full"),
         ("old", "compaction", "", "refused: it was dropped"),
+        ("old", "compaction", "", "skipped: another run cares for it"),
     ]
     tables, *given = json.loads((tmp_path / "arguments").read_text())
     assert tables == f"{database}.on,{database}.old", "the most removed files for each byte first"
