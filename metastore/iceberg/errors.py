@@ -23,6 +23,10 @@ NO_WAREHOUSE: Final = "NoSuchWarehouseException"
 NOT_FOUND: Final = "NotFoundException"
 BAD_REQUEST: Final = "BadRequestException"
 NOT_AUTHORIZED: Final = "NotAuthorizedException"
+VALIDATION: Final = "ValidationException"
+COMMIT_FAILED: Final = "CommitFailedException"
+ALREADY_EXISTS: Final = "AlreadyExistsException"
+UNSUPPORTED: Final = "UnsupportedOperationException"
 
 _KINDS: Final[tuple[tuple[type[MetastoreError], int, str], ...]] = (  # the first one that fits
     (PermissionDeniedError, 403, "ForbiddenException"),
@@ -46,3 +50,13 @@ def rest_error(error: MetastoreError, missing: str = NOT_FOUND) -> RestError:
     """Returns the error of the protocol. `missing`: the type of the object that a NotFoundError is about."""
     status, kind = next((status, kind) for of, status, kind in _KINDS if isinstance(error, of))
     return RestError(status, missing if status == 404 else kind, str(error))
+
+
+def invalid(message: str) -> RestError:
+    """Returns the error for a request that cannot be carried out as it is."""
+    return RestError(400, VALIDATION, message)
+
+
+def commit_failed(message: str) -> RestError:
+    """Returns the error for a commit that has certainly failed: the client reads the table again and repeats it."""
+    return RestError(409, COMMIT_FAILED, message)
