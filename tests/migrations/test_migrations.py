@@ -35,8 +35,10 @@ CATALOGS = {
         WHERE connamespace = 'public'::regnamespace AND contype <> 'n' ORDER BY 1, 2""",
     "indexes": "SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1, 2",
     "triggers": """
-        SELECT tgrelid::regclass::text, tgname, pg_get_triggerdef(oid) FROM pg_trigger
-        WHERE NOT tgisinternal ORDER BY 1, 2""",
+        SELECT tgrelid::regclass::text, tgname, pg_get_triggerdef(pg_trigger.oid) FROM pg_trigger
+        JOIN pg_proc p ON p.oid = tgfoid
+        WHERE NOT tgisinternal AND p.pronamespace = 'public'::regnamespace  -- others belong to Hive's schema
+        ORDER BY 1, 2""",
     "functions": "SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1",
 }
 

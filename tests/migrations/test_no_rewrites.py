@@ -177,3 +177,39 @@ def test_lists_of_columns_get_their_names_before_during_and_after_the_upgrade(po
         lists = connection.execute(text("SELECT names FROM column_lists ORDER BY id")).scalars().all()
         assert lists == [[], ["b", "a"], ["b", "a"], ["b", "a"]]
         assert connection.scalar(text("SELECT count(*) FROM pg_trigger WHERE tgname = 'column_lists_names'")) == 0
+
+
+LISTS = """
+    UPDATE column_lists SET names = '{a,b}';
+    INSERT INTO column_lists (digest, columns, names, encoded) VALUES ('2', '[]', '{b,a}', '');
+    INSERT INTO storage_descriptors (digest, columns_id, format_id, skew_id, encoded)
+        SELECT '2', (SELECT id FROM column_lists WHERE digest = '2'), format_id, skew_id, '' FROM storage_descriptors
+"""
+REORDERED = """
+    UPDATE tables SET descriptor_id = (SELECT id FROM storage_descriptors WHERE digest = '2')
+    WHERE id = (SELECT max(id) FROM tables)
+"""
+
+
+def test_constraints_get_their_places_before_during_and_after_the_upgrade(populated_url: str) -> None:
+    def add(name: str) -> None:
+        execute(
+            populated_url,
+            "INSERT INTO table_constraints (table_id, kind, name, position, column_name, parent_table_id,"
+            " parent_column_name, encoded)"
+            f" SELECT max(id), 'fk', '{name}', 1, 'b', min(id), 'b', '' FROM tables",
+        )
+
+    while runner.current(populated_url) != "0041":
+        step(populated_url)
+    execute(populated_url, LISTS)
+    add("before")
+    runner._prepare(populated_url)
+    add("during")
+    execute(populated_url, REORDERED)  # by a server of the previous version
+    runner.upgrade(populated_url)
+    add("later")
+    with connected(populated_url) as connection:
+        query = "SELECT name, column_index, parent_column_index, child_table_id = table_id FROM table_constraints"
+        placed = [tuple(row) for row in connection.execute(text(f"{query} ORDER BY id"))]
+    assert placed == [(name, 0, 1, True) for name in ("before", "during", "later")]

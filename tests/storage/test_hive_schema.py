@@ -32,6 +32,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     Decimal,
     DecimalColumnStatsData,
     DoubleColumnStatsData,
+    FieldSchema,
     Function,
     FunctionType,
     Order,
@@ -217,6 +218,40 @@ def test_functions_and_constraints(filled: Application, rows: Rows) -> None:
         ("link", 1, "t", "a", "child", "a", 1, 2, 3, 2, None),
         ("ten", 4, "child", "x", None, None, 1, None, None, 4, "'it''s'"),
     ]
+
+
+KEYS = """
+    SELECT "CONSTRAINT_NAME", pc."COLUMN_NAME", "PARENT_INTEGER_IDX", cc."COLUMN_NAME", "CHILD_INTEGER_IDX"
+    FROM "KEY_CONSTRAINTS" k
+    LEFT JOIN "COLUMNS_V2" pc ON pc."CD_ID" = "PARENT_CD_ID" AND pc."INTEGER_IDX" = "PARENT_INTEGER_IDX"
+    LEFT JOIN "COLUMNS_V2" cc ON cc."CD_ID" = "CHILD_CD_ID" AND cc."INTEGER_IDX" = "CHILD_INTEGER_IDX" ORDER BY 1
+"""
+
+
+def test_constraints_follow_the_columns_of_both_tables(filled: Application, rows: Rows) -> None:
+    for name in ("parent", "child"):
+        columns = [FieldSchema(each, "string") for each in ("a", "b")]
+        called(filled, "create_table", table("db", name, sd=descriptor(cols=columns)))
+    key = SQLPrimaryKey("db", "parent", "a", 1, "key", True, False, True)
+    called(filled, "add_primary_key", AddPrimaryKeyRequest([key]))
+    foreign = SQLForeignKey("db", "parent", "a", "db", "child", "a", 1, 2, 3, "link", "key", False, True, False)
+    called(filled, "add_foreign_key", AddForeignKeyRequest([foreign]))
+    assert rows(KEYS) == [("key", "a", 0, None, None), ("link", "a", 0, "a", 0)]
+    for name, child in (("parent", 0), ("child", 1)):
+        changed = called(filled, "get_table", "db", name).decode()
+        changed.sd.cols.reverse()
+        called(filled, "alter_table", "db", name, changed)
+        assert rows(KEYS) == [("key", "a", 1, None, None), ("link", "a", 1, "a", child)]
+    called(filled, "drop_table", "db", "child", True)
+    assert [row[0] for row in rows(KEYS)] == ["key"]
+    called(filled, "undrop", UndropRequest("db", "child"))
+    assert rows(KEYS)[1] == ("link", "a", 1, "a", 1)
+
+
+def test_a_constraint_on_a_partition_key_has_no_list_of_columns(filled: Application, rows: Rows) -> None:
+    key = SQLPrimaryKey("db", "t", "h", 1, "key", True, False, True)
+    called(filled, "add_primary_key", AddPrimaryKeyRequest([key]))
+    assert rows(KEYS) == [("key", None, 1, None, None)]
 
 
 def test_column_statistics(filled: Application, rows: Rows) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
+    SmallInteger,
     Table,
     Text,
     UniqueConstraint,
@@ -87,6 +88,14 @@ tables = Table(
     Index("tables_view_expanded_text_idx", "id", postgresql_where=text("view_expanded_text IS NOT NULL")),
     Index("tables_view_original_text_idx", "id", postgresql_where=text("view_original_text IS NOT NULL")),
     Index("tables_words_idx", text(TABLE_WORDS), postgresql_using="gin"),
+    # The views of Hive's schema leave dropped tables out, and read names and ids of all others without their wide rows.
+    Index("tables_dropped_idx", "id", postgresql_where=text("database_id IS NULL")),
+    Index(
+        "tables_summary_idx",
+        "id",
+        postgresql_include=["database_id", "name", "hive_sd_id", "create_time"],
+        postgresql_where=text("database_id IS NOT NULL"),
+    ),
 )
 
 # No foreign key to partitions: deleting a hundred thousand of them must not check this table for each. The repository
@@ -116,7 +125,19 @@ table_constraints = Table(
     Column("parent_table_id", BigInteger, ForeignKey("tables.id", ondelete="CASCADE")),  # for foreign keys
     Column("parent_column_name", Name),
     encoded_column(),
+    # For the views of Hive's schema. A trigger sets them, again when the columns of a table change.
+    Column("child_table_id", BigInteger),
+    Column("columns_id", BigInteger),
+    Column("column_index", Integer),
+    Column("parent_columns_id", BigInteger),
+    Column("parent_column_index", Integer),
+    Column("flags", SmallInteger),
+    Column("update_rule", SmallInteger),
+    Column("delete_rule", SmallInteger),
     UniqueConstraint("table_id", "name", "position"),
+    Index(
+        "table_constraints_child_table_id_idx", "child_table_id", postgresql_where=text("child_table_id IS NOT NULL")
+    ),
     Index(
         "table_constraints_primary_key_idx", "table_id", "position", unique=True, postgresql_where=text("kind = 'pk'")
     ),

@@ -16,7 +16,10 @@ _PARTITIONED = f"n % 2 = 1 AND NOT {_VIEW}"
 _WHOLE = f"generate_series(0, :tables - 1) n WHERE NOT {_VIEW}"
 _PARTED = f"generate_series(0, :tables - 1) n, generate_series(1, 5) day WHERE {_PARTITIONED}"
 _PART_ID = "5 * n + day"
-_PART_SD = f"1000000000 + {_PART_ID}"
+# One sequence numbers the descriptors of tables and partitions, so that they alternate.
+_TABLE_SD = "10 * n + 1"
+_PART_SD = f"{_TABLE_SD} + day"
+_TABLES = "generate_series(0, :tables - 1) n"
 _QUERY = "'SELECT c0, sum(c2) FROM db_1.t_1 WHERE c3 > ' || n || ' GROUP BY c0 -- ' || repeat('x', 200)"
 
 STATEMENTS = (
@@ -29,15 +32,15 @@ STATEMENTS = (
               CASE i WHEN 11 THEN 'only_' || n ELSE 'c' || i END,
               CASE WHEN i = 11 THEN 'decimal(18,2)' WHEN i % 3 = 0 THEN 'bigint' ELSE 'string' END, i
        FROM generate_series(0, :tables - 1) n, generate_series(0, 11) i""",
-    f"""INSERT INTO "SERDES" ("SERDE_ID", "SLIB") SELECT n + 1, '{PARQUET[2]}' FROM generate_series(0, :tables - 1) n
+    f"""INSERT INTO "SERDES" ("SERDE_ID", "SLIB") SELECT {_TABLE_SD}, '{PARQUET[2]}' FROM {_TABLES}
         UNION ALL SELECT {_PART_SD}, '{PARQUET[2]}' FROM {_PARTED}""",
-    f"""INSERT INTO "SERDE_PARAMS" SELECT n + 1, 'serialization.format', '1' FROM generate_series(0, :tables - 1) n
+    f"""INSERT INTO "SERDE_PARAMS" SELECT {_TABLE_SD}, 'serialization.format', '1' FROM {_TABLES}
         UNION ALL SELECT {_PART_SD}, 'serialization.format', '1' FROM {_PARTED}""",
     f"""INSERT INTO "SDS" ("SD_ID", "INPUT_FORMAT", "IS_COMPRESSED", "LOCATION", "NUM_BUCKETS", "OUTPUT_FORMAT",
                            "SERDE_ID", "CD_ID", "IS_STOREDASSUBDIRECTORIES")
-        SELECT n + 1, '{PARQUET[0]}', false,
+        SELECT {_TABLE_SD}, '{PARQUET[0]}', false,
                CASE WHEN NOT {_VIEW} THEN 'file:/warehouse/db_' || n % 20 || '.db/t_' || n END,
-               -1, '{PARQUET[1]}', n + 1, n + 1, false
+               -1, '{PARQUET[1]}', {_TABLE_SD}, n + 1, false
         FROM generate_series(0, :tables - 1) n
         UNION ALL SELECT {_PART_SD}, '{PARQUET[0]}', false,
                'file:/warehouse/db_' || n % 20 || '.db/t_' || n || '/ds=2026-01-0' || day, -1, '{PARQUET[1]}',
@@ -45,7 +48,7 @@ STATEMENTS = (
     f"""INSERT INTO "TBLS" ("TBL_ID", "CREATE_TIME", "DB_ID", "LAST_ACCESS_TIME", "OWNER", "OWNER_TYPE", "RETENTION",
                             "SD_ID", "TBL_NAME", "TBL_TYPE", "VIEW_EXPANDED_TEXT", "VIEW_ORIGINAL_TEXT",
                             "IS_REWRITE_ENABLED")
-        SELECT n + 1, 1700000000 + n, n % 20 + 1, 0, 'ann', 'USER', 0, n + 1, 't_' || n,
+        SELECT n + 1, 1700000000 + n, n % 20 + 1, 0, 'ann', 'USER', 0, {_TABLE_SD}, 't_' || n,
                CASE WHEN {_VIEW} THEN 'VIRTUAL_VIEW' ELSE 'MANAGED_TABLE' END,
                CASE WHEN {_PRESTO} THEN '{PRESTO_VIEW}' WHEN {_VIEW} THEN {_QUERY} END,
                CASE WHEN {_VIEW} THEN {_QUERY} END, false
