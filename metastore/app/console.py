@@ -15,6 +15,7 @@ from metastore.console.attention import AttentionService
 from metastore.console.dependencies import DependencyOverviewService
 from metastore.console.layouts import LayoutService
 from metastore.console.partition_calendar import PartitionCalendarService
+from metastore.console.scans import ScanOverviewService
 from metastore.console.search import SearchService
 from metastore.console.sizes import SizeOverview
 from metastore.console.table import TableOverviewService
@@ -42,6 +43,7 @@ from metastore.web.console.layouts import LayoutPages
 from metastore.web.console.now import NowPages
 from metastore.web.console.partitions import PartitionPages
 from metastore.web.console.routes import Console
+from metastore.web.console.scans import ScanPages
 from metastore.web.console.sessions import Sessions
 from metastore.web.console.site import Page, Site
 from metastore.web.console.table import TablePages
@@ -102,6 +104,7 @@ def pages_of(
         GrowthPages(sizes),
         DependencyPages(DependencyOverviewService(store, rights)),
         LayoutPages(LayoutService(store, warehouse, rights)),
+        ScanPages(ScanOverviewService(store, rights)),
     )
     return [page for group in groups for page in group.pages()]
 

@@ -21,6 +21,7 @@ from metastore.cli.file_commands import check, clean, dropped, files, history, p
 from metastore.cli.import_commands import import_
 from metastore.cli.options import DATABASE, DURATION, Group, SectionedCommand, formats, settings_options, uri_option
 from metastore.cli.printing import printable
+from metastore.cli.scan_commands import advise, scans
 from metastore.cli.server_commands import config, doctor, health
 from metastore.errors import MetastoreError
 from metastore.settings import PREFIX, Settings
@@ -390,5 +391,7 @@ for command in (
     history,
     check,
     clean,
+    scans,
+    advise,
 ):
     metastore.add_command(command)

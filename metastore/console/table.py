@@ -9,7 +9,8 @@ from metastore.console.overview import ExaminedTable, Overview
 from metastore.domain.care import PROPERTIES, resolve
 from metastore.domain.names import PROTECTED, TableName
 from metastore.domain.privileges import PrincipalKind
-from metastore.domain.table_ddl import Column, TableDefinition, statements
+from metastore.domain.table_ddl import statements
+from metastore.domain.table_definitions import definition_of
 from metastore.services.rules.statistics_values import kind_of
 from metastore.services.rules.tables import VIEW
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Table
@@ -52,35 +53,8 @@ class TableOverviewService(Overview):
         }
 
 
-def definition(table: Table) -> TableDefinition:
-    """Returns the definition of a table, as CREATE TABLE declares it."""
-    sd, parameters = table.sd, table.parameters or {}
-    skew = sd.skewedInfo
-    return TableDefinition(
-        database=table.dbName,
-        name=table.tableName,
-        type=table.tableType or "",
-        columns=[Column(column.name, column.type, column.comment or "") for column in sd.cols or ()],
-        keys=[Column(key.name, key.type, key.comment or "") for key in table.partitionKeys or ()],
-        location=sd.location or "",
-        input_format=sd.inputFormat or "",
-        output_format=sd.outputFormat or "",
-        serde=(sd.serdeInfo.serializationLib or "") if sd.serdeInfo else "",
-        serde_parameters=(sd.serdeInfo.parameters or {}) if sd.serdeInfo else {},
-        parameters=parameters,
-        comment=parameters.get("comment", ""),
-        bucket_columns=sd.bucketCols or (),
-        buckets=sd.numBuckets or 0,
-        sort_columns=[(order.col, bool(order.order)) for order in sd.sortCols or ()],
-        skewed_columns=(skew.skewedColNames or ()) if skew else (),
-        skewed_values=(skew.skewedColValues or ()) if skew else (),
-        as_directories=bool(sd.storedAsSubDirectories),
-        view_text=table.viewExpandedText or table.viewOriginalText or "" if "VIEW" in (table.tableType or "") else "",
-    )
-
-
 def _definition(name: TableName, table: Table) -> dict[str, Any]:
-    declared = definition(table)
+    declared = definition_of(table)
     is_view = declared.type == VIEW  # engines store any format and serde with it
     parameters = table.parameters or {}
     return {

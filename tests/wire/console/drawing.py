@@ -22,6 +22,7 @@ from metastore.web.console.layouts import LayoutPages
 from metastore.web.console.partitions import PartitionPages
 from metastore.web.console.rendering import render
 from metastore.web.console.routes import STATIC
+from metastore.web.console.scans import ScanPages
 from metastore.web.console.site import Page
 from metastore.web.console.table import TablePages
 
@@ -58,6 +59,7 @@ def pages() -> dict[str, Page]:
         GrowthPages(nothing),
         DependencyPages(nothing),
         LayoutPages(nothing),
+        ScanPages(nothing),
     )
     made = [page for group in groups for page in group.pages()]
     return {page.path: page for page in [*made, Page("/now", "now.html", nothing, with_waits)]}

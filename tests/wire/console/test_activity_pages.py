@@ -276,7 +276,7 @@ def test_no_page_names_hidden_objects(guarded: Console, hidden: str, path: str) 
         assert hidden in admin.get(path).text, "the test would not notice a leak"
 
 
-@pytest.mark.parametrize("page", ["/history", "/dependencies", "/skew"])
+@pytest.mark.parametrize("page", ["/history", "/dependencies", "/skew", "/scans"])
 def test_pages_of_hidden_tables_are_missing(guarded: Console, hidden: str, page: str) -> None:
     visitor = guarded.visitor(LOW)
     reply = visitor.get(f"/tables/hive/{hidden}/base{page}?format=json")

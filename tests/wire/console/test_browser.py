@@ -33,6 +33,7 @@ def pages(console: Console) -> list[str]:
         client.add_partitions([partition(database, "t", each, parameters=figures) for each in values])
     home = f"/tables/hive/{database}/t"
     tabs = ["", "/partitions", "/partitions?where.dt=2026-01-02", "/growth", "/history", "/dependencies", "/skew"]
+    tabs.append("/scans")
     rest = ["/", "/?q=t", f"/databases/hive/{database}", "/growth", "/now", "/changes", "/locks", "/health", "/login"]
     return [*(home + tab for tab in tabs), *rest, "/nowhere"]
 

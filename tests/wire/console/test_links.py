@@ -31,6 +31,7 @@ KINDS = {
     "/tables/*/growth",
     "/tables/*/history",
     "/tables/*/partitions",
+    "/tables/*/scans",
     "/tables/*/skew",
 }
 HOSTILE = [
@@ -145,7 +146,7 @@ def test_addresses_that_no_page_links_to_are_no_failures(console: Console, addre
         "?before=-1",
         "?before=1e9",
     ]
-    suffixes = ["", "/partitions", "/growth", "/history", "/dependencies", "/skew"]
+    suffixes = ["", "/partitions", "/growth", "/history", "/dependencies", "/skew", "/scans"]
     statuses = {visitor.get(addresses[0] + suffix + query).status for suffix in suffixes for query in odd}
     assert statuses <= {200, 400}
     others = [
