@@ -431,7 +431,7 @@ struct CarePartitionsRequest {
   1: required string dbName,
   2: required string tableName,
   3: optional string catName,
-  4: required string kind,          // retention or compaction
+  4: required string kind,          // retention, compaction or statistics
   5: optional string after,         // only partitions whose name is greater
   6: optional i32 limit = 1000,     // the maximum is 10,000
 }

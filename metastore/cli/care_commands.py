@@ -82,9 +82,10 @@ def run_care(
     """Do what the policies say.
 
     Drops expired partitions, and adds partitions for new directories, as `metastore care expire` and `metastore care
-    discover` do. Then merges the small files of cold partitions of tables
-    whose policy care.compaction is on, with Spark, as OPTIMIZE does: those first that gain most for each byte
-    rewritten. May be stopped at any time, and run again. The exit status is 1 if something was refused or failed.
+    discover` do. Then merges the small files of cold partitions of tables whose policy care.compaction is on, with
+    Spark, as OPTIMIZE does: those first that gain most for each byte rewritten. Then counts partitions without accurate
+    statistics if care.statistics is on. May be stopped at any time, and run again. The exit status is 1 if something
+    was refused or failed.
     """
     from metastore.cli.care_run import Limits, run
 

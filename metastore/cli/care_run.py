@@ -1,9 +1,9 @@
-"""`metastore care run`: retention and discovery, then compaction with Spark."""
+"""`metastore care run`: retention and discovery, then compaction and statistics with Spark."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import click
@@ -19,7 +19,7 @@ from metastore.client.care import HELD, expire
 from metastore.client.errors import MetastoreRefusedError, NoSuchObjectError
 from metastore.client.lease import LeaseHeldError
 from metastore.domain.care import ON
-from metastore.domain.care_plan import COMPACTION, DISCOVERY, RETENTION
+from metastore.domain.care_plan import COMPACTION, DISCOVERY, RETENTION, STATISTICS
 from metastore.errors import InvalidInputError
 from metastore.settings.units import parse_size
 from thrift_idl.gen.metastore.ttypes import CarePartitionsRequest, CarePlanRequest
@@ -28,6 +28,8 @@ _COMMAND: Final = "metastore care run"
 _HEADER: Final = ("table", "action", "partition", "files", "bytes", "files after", "bytes after", "outcome")
 _PAGE: Final = 10_000
 _FAILED: Final = ("failed", "refused")
+_BY_SPARK: Final = (COMPACTION, STATISTICS)
+_HELD: Final = "skipped: partitions of dependent tables rest on it"
 
 
 class Limits(NamedTuple):
@@ -53,11 +55,13 @@ def run(uri: str, name: str, limits: Limits, master: str, *, dry_run: bool) -> i
     begun = time.monotonic()
     with connected_client(uri) as client:
         rows = [*_expired(client, name, dry_run=dry_run), *_discovered(client, name, dry_run=dry_run)]
-        rows += _listed(client, name, dry_run=dry_run)
-        tables = [] if dry_run else _compacting(client.methods, name)
-    if tables:
-        left = None if limits.max_seconds is None else max(0.0, limits.max_seconds - (time.monotonic() - begun))
-        for row in _compacted(uri, tables, limits.max_bytes, left, master):
+        kinds = {kind: _planned(client.methods, name, kind) for kind in _BY_SPARK}
+        if dry_run:
+            rows += (row for kind in _BY_SPARK for table in kinds[kind] for row in _listed(client, table, kind))
+    if not dry_run and any(kinds.values()):
+        seconds = limits.max_seconds
+        left = limits._replace(max_seconds=seconds and max(0.0, seconds - (time.monotonic() - begun)))
+        for row in _by_spark(uri, kinds, left, master):
             rows.append(row)
             if is_terminal():
                 click.echo(printable(f"{row[0]} {row[2]}: {row[-1]}"), err=True)
@@ -87,43 +91,47 @@ def _discovered(client: MetastoreClient, name: str, *, dry_run: bool) -> Iterato
             yield (full_name, DISCOVERY, found.partition, None, None, None, None, found.outcome)
 
 
-def _listed(client: MetastoreClient, name: str, *, dry_run: bool) -> Iterator[tuple[Cell, ...]]:
-    """Yields a row for each partition that would be compacted, if this is a dry run."""
-    for full_name in _compacting(client.methods, name) if dry_run else ():
-        database, table = full_name.split(".")
-        after = ""
-        while True:
-            request = CarePartitionsRequest(database, table, kind=COMPACTION, after=after, limit=_PAGE)
-            page = client.methods.get_care_partitions(request)
-            for one in page:
-                outcome = "skipped: partitions of dependent tables rest on it" if one.held else "would be compacted"
-                partition = one.name if one.values else ""
-                yield (full_name, COMPACTION, partition, one.files, one.bytes, one.filesAfter, one.bytes, outcome)
-            if len(page) < _PAGE:
-                break
-            after = page[-1].name
+def _listed(client: MetastoreClient, full_name: str, kind: str) -> Iterator[tuple[Cell, ...]]:
+    """Yields a row for each partition of a table that would be compacted or counted."""
+    database, table = full_name.split(".")
+    after = ""
+    while True:
+        request = CarePartitionsRequest(database, table, kind=kind, after=after, limit=_PAGE)
+        page = client.methods.get_care_partitions(request)
+        for one in page:
+            outcome, after_it = "would be counted", (None, None)
+            if kind == COMPACTION:
+                outcome, after_it = _HELD if one.held else "would be compacted", (one.filesAfter, one.bytes)
+            yield (full_name, kind, one.name if one.values else "", one.files, one.bytes, *after_it, outcome)
+        if len(page) < _PAGE:
+            break
+        after = page[-1].name
 
 
-def _compacting(methods: Any, name: str) -> list[str]:
-    """Returns the tables whose policy is to compact, in the order of the plan."""
+def _planned(methods: Any, name: str, kind: str) -> list[str]:
+    """Returns the tables on which this action is on, in the order of the plan."""
     database, table = split_object(name) if name else ("", "")
     plan = methods.get_care_plan(CarePlanRequest(database, table))
-    actions = [action for action in plan.actions if (action.kind, action.mode) == (COMPACTION, ON)]
+    actions = [action for action in plan.actions if (action.kind, action.mode) == (kind, ON)]
     return [f"{action.dbName}.{action.tableName}" for action in actions]
 
 
-def _compacted(
-    uri: str, tables: list[str], max_bytes: int | None, max_seconds: float | None, master: str
-) -> Iterator[tuple[Cell, ...]]:
-    """Compacts tables with Spark, and yields a row for each partition when it is done."""
-    options = {"uri": uri, "master": master, "max-bytes": max_bytes, "max-seconds": max_seconds}
+def _by_spark(uri: str, kinds: Mapping[str, Sequence[str]], limits: Limits, master: str) -> Iterator[tuple[Cell, ...]]:
+    """Compacts and counts tables with Spark, and yields a row for each partition when it is done."""
+    options = {
+        "uri": uri,
+        "master": master,
+        "max-bytes": limits.max_bytes,
+        "max-seconds": limits.max_seconds,
+        "statistics": ",".join(kinds[STATISTICS]) or None,
+    }
     arguments = [f"--{option}={value}" for option, value in options.items() if value is not None]
-    for each in follow_client(_COMMAND, "spark_client.commands.care", ",".join(tables), *arguments):
+    for each in follow_client(_COMMAND, "spark_client.commands.care", ",".join(kinds[COMPACTION]), *arguments):
         if reason := next((word for word in ("refused", "skipped") if word in each), None):
-            yield _row(each["table"], COMPACTION, f"{reason}: {each[reason]}")
+            yield _row(each["table"], each["action"], f"{reason}: {each[reason]}")
         elif "partition" in each:
-            figures = (each["files"], each["bytes"], each["files_after"], each["bytes_after"])
-            yield (each["table"], COMPACTION, each["partition"], *figures, each["outcome"])
+            figures = (each.get(name) for name in ("files", "bytes", "files_after", "bytes_after"))
+            yield (each["table"], each["action"], each["partition"], *figures, each["outcome"])
 
 
 def _left(table: str, action: str, error: Exception) -> tuple[Cell, ...]:

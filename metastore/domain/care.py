@@ -147,7 +147,7 @@ PROPERTIES: Final[Mapping[str, Property]] = {
         _positive_seconds, _PERIOD, "A partition is merged if nobody has written to it for this long.", "1d"
     ),
     STATISTICS: Property(
-        _one_of(OFF, REPORT), "off or report", "Missing and outdated statistics are reported.", REPORT
+        _one_of(OFF, REPORT, ON), "off, report or on", "Missing and outdated statistics are counted.", REPORT
     ),
     LAYOUT: Property(_one_of(OFF, REPORT), "off or report", "Partitions that are too small are reported.", REPORT),
     UNREAD_PERIOD: Property(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from typing import Final, NamedTuple
 
-from metastore.domain.care import ON, REPORT, Policies
+from metastore.domain.care import OFF, ON, REPORT, Policies
 
 RETENTION, DISCOVERY, COMPACTION = "retention", "discovery", "compaction"
 EMPTY, LAYOUT, UNREAD, STATISTICS = "empty", "layout", "unread", "statistics"
@@ -220,13 +220,14 @@ def _compaction(table: CareTable, figures: Figures) -> Action:
 
 
 def _statistics(table: CareTable, figures: Figures) -> Iterable[Action]:
-    if table.policies.statistics != REPORT or not (figures.unanalyzed or figures.uncounted):
+    if table.policies.statistics == OFF or not (figures.unanalyzed or figures.uncounted):
         return
     number = max(figures.unanalyzed, figures.uncounted) if table.is_partitioned else 0
-    reasons = ["no accurate statistics: run  ANALYZE TABLE"] if figures.unanalyzed else []
+    mode = ON if table.policies.statistics == ON and table.unmanaged is None else REPORT
+    reasons = ["no accurate statistics"] if figures.unanalyzed else []
     if figures.uncounted:
         reasons.append(f"{figures.uncounted if table.is_partitioned else 'it'} without number and size of files")
-    yield Action(table, STATISTICS, REPORT, number, 0, 0, 0, 0, 0, "; ".join(reasons))
+    yield Action(table, STATISTICS, mode, number, 0, 0, 0, 0, 0, "; ".join(reasons))
 
 
 def _mib(size: int) -> str:

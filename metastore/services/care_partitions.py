@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from metastore.domain.care import COMPACTION as POLICY_OF_COMPACTION
-from metastore.domain.care import CREATED_PERIOD, KEY, KEY_PERIOD
-from metastore.domain.care_plan import COMPACTION, RETENTION
+from metastore.domain.care import CREATED_PERIOD, KEY, KEY_PERIOD, OFF
+from metastore.domain.care import STATISTICS as POLICY_OF_STATISTICS
+from metastore.domain.care_plan import COMPACTION, RETENTION, STATISTICS
 from metastore.domain.care_rules import Rule, unmanaged
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError, InvalidOperationError
@@ -45,7 +46,7 @@ class CarePartitionService(ChangingService):
 
         Args:
             table: the table.
-            kind: RETENTION or COMPACTION.
+            kind: RETENTION, COMPACTION or STATISTICS.
             after: only partitions whose name is greater; "" for all.
             limit: their number; None for the default.
 
@@ -60,6 +61,8 @@ class CarePartitionService(ChangingService):
             if kind == RETENTION:
                 check_unprotected(stored.encoded.decode())
                 return work.care.expired(rule, after, _limited(limit))
+            if kind == STATISTICS:
+                return work.care.uncounted(rule, after, _limited(limit), partitioned=bool(stored.ref.keys))
             return work.care.compactable(rule, after, _limited(limit), partitioned=bool(stored.ref.keys))
 
     def expire(self, table: TableName, after: str, limit: int | None) -> Expired:
@@ -100,13 +103,20 @@ class CarePartitionService(ChangingService):
         if kind == RETENTION:
             if rule.created_before is None and rule.cutoff is None:
                 raise InvalidOperationError(_no_retention(table, conditions))
+        elif kind == STATISTICS:
+            if reason := unmanaged(rows[0]["own"]) or _off(conditions):
+                raise InvalidOperationError(f"Statistics of {table} are not counted: {reason}")
         elif kind != COMPACTION:
-            raise InvalidInputError(f"The kind is {kind!r}; it must be {RETENTION} or {COMPACTION}")
+            raise InvalidInputError(f"The kind is {kind!r}; it must be {RETENTION}, {COMPACTION} or {STATISTICS}")
         elif reason := unmanaged(rows[0]["own"]):
             raise InvalidOperationError(f"Files of {table} are not compacted: {reason}")
         elif not rule.compacts:
             raise InvalidOperationError(f"Files of {table} are not compacted: {POLICY_OF_COMPACTION} is off")
         return rule
+
+
+def _off(conditions: Conditions) -> str | None:
+    return f"{POLICY_OF_STATISTICS} is off" if conditions.policies.statistics == OFF else None
 
 
 def _no_retention(table: TableName, conditions: Conditions) -> str:

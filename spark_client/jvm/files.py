@@ -148,7 +148,8 @@ class Files:
         return [answer.split("/")[2:] if answer else None for answer in answers]
 
     def rows(self, location: str, format_: str, total: int | None = None) -> list[tuple[str, int, int]]:
-        """Returns relative path, bytes and rows of each visible file of `parquet` or `orc` below a directory.
+        """Returns relative path, bytes and rows of each visible file of `parquet` or `orc` below a directory. For the
+        format `other`, the rows are 0.
 
         The row counts come from the file footers, or from `total`, the rows of all files, if there is one file.
         Raises one of FILE_ERRORS.

@@ -46,7 +46,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
         ("table",),
         ("scan",),
         ("write",),
-        ("survey", "joins", "care"),
+        ("survey", "joins", "care", "care_statistics"),
         ("statements.grammar",),
         ("statements.run",),
         ("streams",),

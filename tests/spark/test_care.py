@@ -12,10 +12,12 @@ import pytest
 from metastore.client.lease import LeaseHeldError, leased
 from metastore.client.structs import Partition
 from spark_client import Session, care
+from spark_client.care_statistics import refresh_statistics
 from spark_client.commands import care as command
 from spark_client.commands import json_answer as answering
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, MetastoreRefusedError, NoSuchTableError, WriteFailedError
+from spark_client.jvm.files import Files
 from tests.spark.tables import DEFAULT, directories, layout
 
 QUIET = "'care.compaction.quiet.period' = '0', 'care.compaction.min.files' = '3'"
@@ -285,3 +287,68 @@ def test_the_command_compacts_tables_one_after_the_other(
         load(spark, name, ("1",))
     assert command.main([",".join(names[::2]), "--uri=thrift://h:1", "--max-bytes=1"]) == 0
     assert json.loads(capsys.readouterr().out) == {"finished": True}, "no group fits the limit"
+
+
+def counted(spark: Session, name: str) -> list[tuple[str, int | None, int | None, str]]:
+    context = Context(spark, spark.metastore)
+    found = refresh_statistics(context, f"default.{name}")
+    return [(one.partition, one.files, one.rows, one.outcome) for one in found]
+
+
+def test_partitions_are_counted_from_footers(spark: Session, table_name: str, tmp_path: Path) -> None:
+    spark.sql(
+        f"CREATE EXTERNAL TABLE {table_name} (n INT) PARTITIONED BY (d INT) STORED AS ORC LOCATION '{tmp_path}/t' "
+        "TBLPROPERTIES ('discover.partitions' = 'true')"
+    )
+    data = spark.range(30).selectExpr("CAST(id AS INT) AS n", "CAST(id % 3 AS INT) AS d")
+    data.repartition(2).write.partitionBy("d").orc(f"{tmp_path}/t", mode="append")
+    spark.sql(f"DISCOVER PARTITIONS {table_name}")
+    spark.sql(f"ALTER TABLE {table_name} ADD PARTITION (d = 7)")
+    shutil.rmtree(tmp_path / "t" / "d=7")
+    (broken,) = (tmp_path / "t" / "d=2").glob("part-00000*.orc")
+    broken.write_bytes(b"ORC, or not")
+    written = partitions(spark, table_name)["1"].parameters["transient_lastDdlTime"]
+    outcomes = {name: (files, rows, outcome) for name, files, rows, outcome in counted(spark, table_name)}
+    assert {name: outcomes[name] for name in ("d=0", "d=1")} == dict.fromkeys(
+        ("d=0", "d=1"), (2, 10, "counted from footers")
+    )
+    assert outcomes["d=2"][2].startswith("failed: ")
+    assert outcomes["d=7"][2].startswith("skipped: ")
+    stored = partitions(spark, table_name)["1"].parameters
+    size = sum(file.stat().st_size for file in (tmp_path / "t" / "d=1").glob("part*"))
+    assert (stored["numFiles"], stored["numRows"], stored["totalSize"]) == ("2", "10", str(size))
+    assert stored["transient_lastDdlTime"] == written
+    assert json.loads(stored["COLUMN_STATS_ACCURATE"])["BASIC_STATS"] == "true"
+    assert [name for name, *_ in counted(spark, table_name)] == ["d=2", "d=7"], "the others are accurate"
+
+
+def test_other_formats_are_counted_by_a_query(spark: Session, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (n INT) STORED AS TEXTFILE")
+    location = spark.metastore.get_table("default", table_name).location or ""
+    Path(location.removeprefix("file:"), "a").write_text("1\n2\n3\n")
+    assert counted(spark, table_name) == [("", 1, 3, "counted by a query")]
+    assert spark.metastore.get_table("default", table_name).parameters["numRows"] == "3"
+    assert counted(spark, table_name) == []
+    spark.sql(f"ALTER TABLE {table_name} SET TBLPROPERTIES ('care.statistics' = 'off')")
+    with pytest.raises(MetastoreRefusedError, match=r"are not counted: care\.statistics is off"):
+        counted(spark, table_name)
+
+
+def test_a_partition_that_changes_while_it_is_counted(
+    spark: Session, table_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(spark, table_name)
+    load(spark, table_name, ("1",), loads=1)
+    rows = Files.rows
+
+    def changed_meanwhile(files: Files, *arguments: Any) -> Any:
+        found = rows(files, *arguments)
+        monkeypatch.undo()
+        spark.sql(f"INSERT INTO {table_name} VALUES (999, 9, 1)")
+        return found
+
+    monkeypatch.setattr(Files, "rows", changed_meanwhile)
+    ((_, _, _, outcome),) = counted(spark, table_name)
+    assert outcome.startswith("skipped: ")
+    assert "another" in outcome
+    assert counted(spark, table_name) == [("day=1", 2, 101, "counted from footers")]

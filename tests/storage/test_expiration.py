@@ -121,7 +121,7 @@ def test_partitions_to_compact_are_listed_with_their_versions(filled: Applicatio
     ], "expired ones are not compacted"
     plan = called(filled, "plan_scan", ScanRequest("db", "t"))
     assert {one.version for one in listed} < {one.version for one in plan.partitions}
-    with pytest.raises(InvalidInputError, match="The kind is 'x'; it must be retention or compaction"):
+    with pytest.raises(InvalidInputError, match="The kind is 'x'; it must be retention, compaction or statistics"):
         called(filled, "get_care_partitions", CarePartitionsRequest("db", "t", kind="x"))
 
 

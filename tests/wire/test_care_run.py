@@ -14,7 +14,7 @@ import pytest
 
 from tests.fixtures.server import Server
 from tests.wire.builders import partition, table, unique
-from thrift_idl.gen.hive_metastore.ttypes import Database
+from thrift_idl.gen.hive_metastore.ttypes import AddPartitionsRequest, Database
 
 KEYS = [("dt", "string")]
 OLD = {"numFiles": "20", "totalSize": str(20 * 2**20), "transient_lastDdlTime": "1"}
@@ -81,11 +81,13 @@ def test_a_dry_run_lists_and_changes_nothing(
 
 def test_a_run_drops_and_compacts(hive_client: Any, metastore_server: Server, database: str, tmp_path: Path) -> None:
     figures = {"files": 20, "bytes": 9, "files_after": 1, "bytes_after": 8}
+    on = {"table": f"{database}.on", "action": "compaction"}
     lines = [
-        {"table": f"{database}.on", "partition": "dt=2001-01-01", **figures, "outcome": "compacted"},
-        {"table": f"{database}.on", "partition": "dt=2999-01-01", **figures, "outcome": "failed: the disk is full"},
-        {"table": f"{database}.old", "refused": "it was dropped"},
-        {"table": f"{database}.old", "skipped": "another run cares for it"},
+        {**on, "partition": "dt=2001-01-01", **figures, "outcome": "compacted"},
+        {**on, "partition": "dt=2999-01-01", **figures, "outcome": "failed: the disk is full"},
+        {**on, "table": f"{database}.old", "refused": "it was dropped"},
+        {**on, "table": f"{database}.old", "skipped": "another run cares for it"},
+        {**on, "action": "statistics", "partition": "dt=1", "files": 1, "bytes": 2, "outcome": "counted from footers"},
         {"finished": True},
     ]
     options = ["--max-bytes", "50GiB", "--max-minutes", "90", "--master", "local[2]"]
@@ -97,12 +99,28 @@ def test_a_run_drops_and_compacts(hive_client: Any, metastore_server: Server, da
         ("on", "compaction", "dt=2999-01-01", "failed: the disk is full"),
         ("old", "compaction", "", "refused: it was dropped"),
         ("old", "compaction", "", "skipped: another run cares for it"),
+        ("on", "statistics", "dt=1", "counted from footers"),
     ]
     tables, *given = json.loads((tmp_path / "arguments").read_text())
     assert tables == f"{database}.on,{database}.old", "the most removed files for each byte first"
     assert given[:3] == [f"--uri={metastore_server.uri}", "--master=local[2]", f"--max-bytes={50 * 2**30}"]
     assert 0 < float(given[3].removeprefix("--max-seconds=")) <= 90 * 60
     assert hive_client.get_partition_names(database, "old", -1) == ["dt=2999-01-01"]
+
+
+def test_statistics_are_counted(hive_client: Any, metastore_server: Server, database: str, tmp_path: Path) -> None:
+    changed = hive_client.get_table(database, "report")
+    changed.parameters["care.statistics"] = "on"
+    hive_client.alter_table(database, "report", changed)
+    accurate = partition(database, "report", ["x"], parameters={**OLD, "COLUMN_STATS_ACCURATE": "{}"})
+    hive_client.add_partitions_req(AddPartitionsRequest(database, "report", [accurate], ifNotExists=False))
+    rows = brief(care(tmp_path, metastore_server, f"{database}.report", "--dry-run"))
+    days = ("dt=2001-01-01", "dt=2999-01-01")
+    assert rows == [("report", "statistics", day, "would be counted") for day in days]
+    done = care(tmp_path, metastore_server, f"{database}.report", lines=[{"finished": True}])
+    assert (done.returncode, done.stderr) == (0, "")
+    tables, *given = json.loads((tmp_path / "arguments").read_text())
+    assert (tables, given[-1]) == ("", f"--statistics={database}.report")
 
 
 def test_nothing_to_compact_starts_no_spark(metastore_server: Server, database: str, tmp_path: Path) -> None:

@@ -11,7 +11,15 @@ from metastore.domain.care import CREATED_PERIOD, DISCOVER, PREFIX
 from metastore.domain.care_rules import KINDS, Rule
 from metastore.domain.names import TableName
 from metastore.domain.scan_shapes import OPENED
-from metastore.storage.queries.care_figures import RULE_COLUMNS, RULES, care_sums, judged, rules_text
+from metastore.storage.queries.care_figures import (
+    RULE_COLUMNS,
+    RULES,
+    UNANALYZED,
+    UNCOUNTED,
+    care_sums,
+    judged,
+    rules_text,
+)
 from metastore.storage.queries.parameter_figures import sums
 from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.scan_days import SINCE, TODAY
@@ -180,6 +188,11 @@ class Care(Repository):
         Without partitions, the table is the only one, with the name of the table and no values.
         """
         return self._chosen(_LISTED if partitioned else _LISTED_TABLE, "is_compact", rule, after, limit)
+
+    def uncounted(self, rule: Rule, after: str, limit: int, *, partitioned: bool) -> list[ChosenPartition]:
+        """Returns at most `limit` partitions of a table without accurate statistics, as `compactable`."""
+        condition = f"NOT is_expired AND ({UNANALYZED} OR {UNCOUNTED})"
+        return self._chosen(_LISTED if partitioned else _LISTED_TABLE, condition, rule, after, limit)
 
     def _chosen(self, source: str, condition: str, rule: Rule, after: str, limit: int) -> list[ChosenPartition]:
         query = text(_CHOSEN.format(judged=judged(source), condition=condition))

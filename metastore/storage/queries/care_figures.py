@@ -20,6 +20,9 @@ RULE_COLUMNS: Final = ", ".join(f"r.{field.split()[0]}" for field in _FIELDS.spl
 """The columns of RULES that `judged` needs, for a join."""
 _MOST_PARTS: Final = 4  # year, month, day, hour
 
+UNANALYZED: Final = "NOT jsonb_exists(parameters, 'COLUMN_STATS_ACCURATE')"
+UNCOUNTED: Final = "files IS NULL OR bytes IS NULL"
+"""Conditions on a row of `judged`: nobody knows that its statistics are accurate; its files are not counted."""
 FIGURES: Final = (
     "partitions",
     "empty",
@@ -104,8 +107,8 @@ def care_sums() -> str:
     expressions = {
         "partitions": "count(*)",
         "empty": counted("is_empty AND NOT is_expired"),
-        "uncounted": counted("files IS NULL OR bytes IS NULL"),
-        "unanalyzed": counted("NOT jsonb_exists(parameters, 'COLUMN_STATS_ACCURATE')"),
+        "uncounted": counted(UNCOUNTED),
+        "unanalyzed": counted(UNANALYZED),
         "compact_partitions": counted("is_compact"),
         "compact_files": summed("files", "is_compact"),
         "compact_files_after": summed("files_after", "is_compact"),

@@ -79,7 +79,7 @@ def test_other_texts_are_no_periods(text: str) -> None:
         (TARGET_SIZE, "2 lightyears"),
         (MIN_FILES, "1"),
         ("care.compaction.quiet.period", "-1h"),
-        ("care.statistics", "on"),
+        ("care.statistics", "true"),
         ("care.layout", "maybe"),
     ],
 )
