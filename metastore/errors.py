@@ -90,6 +90,10 @@ class LockTimeoutError(ConflictError):
     """Another transaction of the database held a lock for longer than METASTORE_LOCK_TIMEOUT."""
 
 
+class TableLockedError(ConflictError):
+    """Another client holds an exclusive lock of Hive on the table."""
+
+
 class LockNotFoundError(NotFoundError):
     """The lock does not exist: it was never requested, was released, or has expired."""
 
@@ -140,6 +144,10 @@ class QuotaExceededError(UnavailableError):
 
 class ConnectionLostError(UnavailableError):
     """The database connection broke before a commit. The call can be retried."""
+
+
+class UnknownOutcomeError(UnavailableError):
+    """The database connection broke during a commit: the change may or may not have been made."""
 
 
 class ConfigurationError(MetastoreError):

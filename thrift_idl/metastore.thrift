@@ -515,6 +515,12 @@ struct ScanRecords {
   2: optional string since,
 }
 
+/** A new state of a table or view of Iceberg, which names itself. */
+struct TableCommit {
+  1: required hive_metastore.Table table,
+  2: optional string expected,      // its present metadata_location; unset: it must not exist yet
+}
+
 /** Another client changed a table or partition that this writer has read. Nothing was published. */
 exception ConflictException {
   1: string message,
@@ -576,6 +582,15 @@ service Metastore extends hive_metastore.ThriftHiveMetastore {
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2,
               3: hive_metastore.InvalidObjectException o3, 4: ConflictException o4,
               5: hive_metastore.AlreadyExistsException o5),
+
+  /**
+   * Creates and alters tables and views of Iceberg in one transaction: all or none. ConflictException: one of them has
+   * other metadata than expected, or another client holds an exclusive lock on it.
+   */
+  void commit_tables(1: list<TableCommit> commits)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2,
+              3: hive_metastore.InvalidObjectException o3, 4: ConflictException o4,
+              5: hive_metastore.AlreadyExistsException o5, 6: hive_metastore.InvalidOperationException o6),
 
   /** Creates a dependent table: it has no files, and its partitions depend on partitions of other tables. */
   void create_dependent_table(1: CreateDependentTableRequest request)

@@ -36,6 +36,7 @@ from metastore.handlers.partitions_write import PartitionWriteHandlers
 from metastore.handlers.privileges import PrivilegeHandlers
 from metastore.handlers.roles import RoleHandlers
 from metastore.handlers.scans import ScanHandlers
+from metastore.handlers.table_commits import TableCommitHandlers
 from metastore.handlers.tables import TableHandlers
 from metastore.handlers.tokens import TokenHandlers
 from metastore.handlers.transactions import TransactionHandlers
@@ -73,6 +74,7 @@ from metastore.services.roles import RoleService
 from metastore.services.scan_records import ScanRecordService
 from metastore.services.scans import ScanService
 from metastore.services.service import current_time
+from metastore.services.table_commits import TableCommitService
 from metastore.services.tables_alter import TableAlterService
 from metastore.services.tokens import TokenService
 from metastore.services.transactions import TransactionService
@@ -111,10 +113,13 @@ def make_handlers(
 
 def _of_objects(settings: Settings, services: Services) -> Iterator[object]:
     """Yields the handlers of the objects of the catalog, except partitions."""
-    alter = TableAlterService(*services.changing, follow_columns=settings.dependent_schema_change == "propagate")
+    follow_columns = settings.dependent_schema_change == "propagate"
+    alter = TableAlterService(*services.changing, follow_columns=follow_columns)
+    timeout = timedelta(seconds=settings.txn_timeout)
     yield CatalogHandlers(CatalogService(*services.changing))
     yield DatabaseHandlers(services.databases)
     yield TableHandlers(services.tables, alter, services.scan_recorder.opened)
+    yield TableCommitHandlers(TableCommitService(*services.changing, timeout, follow_columns=follow_columns))
     yield FieldHandlers(services.tables)
     yield ConstraintHandlers(ConstraintService(services.store))
     yield FunctionHandlers(FunctionService(services.store, current_time))

@@ -13,14 +13,17 @@ from metastore.domain.client_kinds import OTHER
 from metastore.domain.names import TableName
 from metastore.domain.permissions import RequiredPrivilege
 from metastore.domain.privileges import Right
+from metastore.iceberg.commits import Committer
+from metastore.iceberg.namespaces import Namespaces
 from metastore.iceberg.reading import Reader
+from metastore.iceberg.writing import Writer
 from metastore.monitoring.shared_metrics import WorkerMetrics
 from metastore.security.groups import Groups
 from metastore.security.listener_settings import listeners
 from metastore.settings import Settings
 from metastore.web.console.authentication import ConsoleAuthenticator, Visitor
 from metastore.web.console.sessions import Sessions
-from metastore.web.iceberg import IcebergRoutes
+from metastore.web.iceberg import Catalog, IcebergRoutes
 
 _CONNECTIONS: Final = 4  # to the database, and requests at a time
 _TIMEOUT: Final = 5.0  # seconds to wait for a connection
@@ -43,6 +46,10 @@ def make_iceberg(settings: Settings, url: str, metrics: WorkerMetrics) -> Iceber
     def require_select(table: TableName) -> None:
         application.require(RequiredPrivilege(table, (Right.SELECT,)))
 
+    def user() -> str | None:
+        current = caller.get()
+        return current.user if current else None
+
     def as_visitor(visitor: Visitor, function: Callable[[], T]) -> T:
         looked_up = groups.of(visitor.user) if visitor.user else []
         of_visitor = Caller(visitor.peer, visitor.user, [*dict.fromkeys([*looked_up, *visitor.groups])], visitor.method)
@@ -57,4 +64,20 @@ def make_iceberg(settings: Settings, url: str, metrics: WorkerMetrics) -> Iceber
     methods = frozenset[str]().union(*(listener.authentication for listener in listeners(settings)))
     sessions = Sessions(application.authenticator.ended, settings.session_max_age)
     authenticator = ConsoleAuthenticator(application.authenticator, methods, sessions)
-    return IcebergRoutes(authenticator, Reader(ask, application.read_file, require_select), as_visitor, _CONNECTIONS)
+    reader = Reader(ask, application.read_file, require_select)
+    committer = Committer(ask, _WarehouseFiles(application), application.require, user)
+    catalog = Catalog(reader, Writer(ask, reader, committer), Namespaces(ask, reader))
+    return IcebergRoutes(authenticator, catalog, as_visitor, _CONNECTIONS, read_only=settings.read_only)
+
+
+class _WarehouseFiles:
+    """The files of tables within the roots."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    def write(self, location: str, content: bytes) -> None:
+        self._application.write_file(location, content)
+
+    def delete(self, location: str) -> None:
+        self._application.delete_file(location)

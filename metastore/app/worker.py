@@ -172,6 +172,14 @@ class Application:
         """
         return self._warehouse.read_file(location, most)
 
+    def write_file(self, location: str, content: bytes) -> None:
+        """Creates a file. Raises InvalidOperationError outside of the roots."""
+        self._warehouse.write_file(location, content)
+
+    def delete_file(self, location: str) -> None:
+        """Deletes a file, if it exists. Raises InvalidOperationError outside of the roots."""
+        self._warehouse.delete_file(location)
+
     def reconciliation(self) -> ReconciliationService:
         """Returns the service that reconciles files and a restored database. Only a command uses it."""
         return ReconciliationService(self.journal, FileCheckService(self.journal, Everyone(self._store)).unowned)

@@ -48,7 +48,7 @@ from metastore.operations.requirements.tables import (
     referenced_tables,
 )
 from metastore.services.rules.projections import tables_projected
-from metastore.services.rules.table_data import purges
+from metastore.services.rules.table_data import purges, purges_external
 from metastore.services.tables import TableService
 from metastore.services.tables_alter import EXPECTED_KEY, EXPECTED_VALUE, TableAlterService, do_cascade
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -274,7 +274,13 @@ class TableHandlers:
 
     def _drop(self, name: TableName, delete_data: bool | None, context: EnvironmentContext | None) -> None:
         options = properties(context)
-        self._tables.drop(name, delete_data=bool(delete_data), cascade=do_cascade(options), purge=purges(options))
+        self._tables.drop(
+            name,
+            delete_data=bool(delete_data),
+            cascade=do_cascade(options),
+            purge=purges(options),
+            purges_external=purges_external(options),
+        )
 
     def _create(
         self, table: Table, context: EnvironmentContext | None, constraints: Sequence[list[Any] | None]

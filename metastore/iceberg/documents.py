@@ -9,6 +9,7 @@ import msgspec
 
 _decode: Final = msgspec.json.decode
 _encode: Final = msgspec.json.encode
+_object: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _raws: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -18,6 +19,11 @@ class Document:
     def __init__(self, fields: Mapping[str, msgspec.Raw] | None = None) -> None:
         self._fields: dict[str, msgspec.Raw] = dict(fields or {})
         self._values: dict[str, Any] = {}
+
+    @classmethod
+    def of(cls, content: bytes) -> Document:
+        """Returns the object of a JSON text. Raises msgspec.MsgspecError."""
+        return Document(_object.decode(content))
 
     def get(self, name: str, default: Any = None) -> Any:
         """Returns the value of a field; the default if it is absent or null. Change it only by `set`."""

@@ -22,14 +22,17 @@ NO_VIEW: Final = "NoSuchViewException"
 NO_WAREHOUSE: Final = "NoSuchWarehouseException"
 NOT_FOUND: Final = "NotFoundException"
 BAD_REQUEST: Final = "BadRequestException"
+FORBIDDEN: Final = "ForbiddenException"
 NOT_AUTHORIZED: Final = "NotAuthorizedException"
 VALIDATION: Final = "ValidationException"
 COMMIT_FAILED: Final = "CommitFailedException"
+UNKNOWN_STATE: Final = "CommitStateUnknownException"
+NOT_EMPTY: Final = "NamespaceNotEmptyException"
 ALREADY_EXISTS: Final = "AlreadyExistsException"
 UNSUPPORTED: Final = "UnsupportedOperationException"
 
 _KINDS: Final[tuple[tuple[type[MetastoreError], int, str], ...]] = (  # the first one that fits
-    (PermissionDeniedError, 403, "ForbiddenException"),
+    (PermissionDeniedError, 403, FORBIDDEN),
     (QuotaExceededError, 429, "TooManyRequestsException"),
     (UnavailableError, 503, "ServiceUnavailableException"),
     (NotFoundError, 404, NOT_FOUND),

@@ -73,8 +73,12 @@ def is_referred(snapshots: str) -> bool:
     return snapshots == _REFERRED
 
 
-def load_result(location: str, metadata: bytes) -> bytes:
-    """Returns a `LoadTableResult` or `LoadViewResult`. The bytes of the metadata are passed through."""
+def load_result(location: str | None, metadata: bytes) -> bytes:
+    """Returns a `LoadTableResult` or `LoadViewResult`. The bytes of the metadata are passed through. `location`: None
+    for a table that is only staged.
+    """
+    if location is None:
+        return b'{"metadata":%b,"config":{}}' % metadata
     return b'{"metadata-location":%b,"metadata":%b,"config":{}}' % (msgspec.json.encode(location), metadata)
 
 

@@ -61,6 +61,20 @@ class Loaded(NamedTuple):
     body: bytes | None
 
 
+class Found(NamedTuple):
+    """A table or view: its name, the location of its metadata, its row, and the type of the error if it is missing."""
+
+    name: TableName
+    location: str
+    row: Table
+    missing: str
+
+
+def loaded(location: str, metadata: bytes) -> Loaded:
+    """Returns the answer with the metadata of a table or view."""
+    return Loaded(entity_tag(location, referred=False), load_result(location, metadata))
+
+
 class Reader:
     """Answers requests that read."""
 
@@ -99,7 +113,7 @@ class Reader:
 
     def namespace(self, catalog: str, namespace: Sequence[str]) -> dict[str, Any]:
         """Returns a database and its properties, by the names that Java's HiveCatalog gives them."""
-        database = self._database(catalog, namespace)
+        database = self.database(catalog, namespace)
         properties = dict(database.parameters or {})
         for key, value in (
             ("location", database.locationUri),
@@ -119,36 +133,50 @@ class Reader:
         """Lists the Iceberg views of a database."""
         return self._identifiers(catalog, namespace, page, VIEW_TYPE, _VIRTUAL_VIEW)
 
-    def check_table(self, catalog: str, namespace: Sequence[str], name: str) -> None:
-        """Raises RestError if there is no such Iceberg table."""
-        self._find(catalog, namespace, name, TABLE_TYPE, NO_TABLE)
-
-    def check_view(self, catalog: str, namespace: Sequence[str], name: str) -> None:
-        """Raises RestError if there is no such Iceberg view."""
-        self._find(catalog, namespace, name, VIEW_TYPE, NO_VIEW)
-
     def load_table(
         self, catalog: str, namespace: Sequence[str], name: str, snapshots: str = "", if_none_match: str = ""
     ) -> Loaded:
         """Returns the metadata of an Iceberg table. `snapshots`: all or refs. `if_none_match`: ETags of the client."""
         referred = is_referred(snapshots)
-        table, location = self._find(catalog, namespace, name, TABLE_TYPE, NO_TABLE)
+        found = self.find_table(catalog, namespace, name)
+        location = found.location
         tag = entity_tag(location, referred=referred)
-        self._check_readable(table, NO_TABLE)
+        self.check_readable(found)
         if if_none_match and names_tag(if_none_match, tag):
             return Loaded(tag, None)
-        metadata = self._metadata(location)
+        metadata = self.metadata(location)
         if referred:
             metadata = referred_snapshots(metadata, location)
         return Loaded(tag, load_result(location, metadata))
 
     def load_view(self, catalog: str, namespace: Sequence[str], name: str) -> Loaded:
         """Returns the metadata of an Iceberg view."""
-        view, location = self._find(catalog, namespace, name, VIEW_TYPE, NO_VIEW)
-        self._check_readable(view, NO_VIEW)
-        return Loaded(entity_tag(location, referred=False), load_result(location, self._metadata(location)))
+        found = self.find_view(catalog, namespace, name)
+        self.check_readable(found)
+        return loaded(found.location, self.metadata(found.location))
 
-    def _database(self, catalog: str, namespace: Sequence[str]) -> Database:
+    def find_table(self, catalog: str, namespace: Sequence[str], name: str) -> Found:
+        """Returns an Iceberg table. Raises RestError if there is none."""
+        return self._find(catalog, namespace, name, TABLE_TYPE, NO_TABLE)
+
+    def find_view(self, catalog: str, namespace: Sequence[str], name: str) -> Found:
+        """Returns an Iceberg view. Raises RestError if there is none."""
+        return self._find(catalog, namespace, name, VIEW_TYPE, NO_VIEW)
+
+    def find_any(self, database: str, name: str, catalog: str) -> Table | None:
+        """Returns a table or view of any kind; None if there is none that the caller may see."""
+        try:
+            table: Table = self._methods(
+                "get_table_req", GetTableRequest(database, name, catName=catalog)
+            ).table.decode()
+        except NotFoundError:
+            return None
+        except MetastoreError as error:
+            raise rest_error(error) from error
+        return table
+
+    def database(self, catalog: str, namespace: Sequence[str]) -> Database:
+        """Returns the database of a namespace. Raises RestError if there is none."""
         if len(namespace) != 1:
             raise RestError(
                 404, NO_NAMESPACE, f"Namespace does not exist: {'.'.join(namespace)}. Databases have one level"
@@ -156,6 +184,8 @@ class Reader:
         request = GetDatabaseRequest(namespace[0], catalog)
         try:
             database: Database = self._methods("get_database_req", request).decode()
+        except NotFoundError:
+            raise RestError(404, NO_NAMESPACE, f"Namespace does not exist: {namespace[0]}") from None
         except MetastoreError as error:
             raise rest_error(error, NO_NAMESPACE) from error
         return database
@@ -163,7 +193,7 @@ class Reader:
     def _identifiers(
         self, catalog: str, namespace: Sequence[str], page: Page, wanted: str, kind: str | None
     ) -> dict[str, Any]:
-        database = self._database(catalog, namespace)
+        database = self.database(catalog, namespace)
         names = self._methods("get_tables_by_type", f"@{catalog}#{database.name}", None, kind)
         listed, following = _page(self._of_type(catalog, database.name, names, wanted), page)
         identifiers = [{"namespace": [database.name], "name": name} for name in listed]
@@ -173,13 +203,11 @@ class Reader:
         for start in range(0, len(names), _AT_ONCE):
             request = GetTablesRequest(database, list(names[start : start + _AT_ONCE]), catName=catalog)
             for table in self._methods("get_table_objects_by_name_req", request).tables:
-                if _type_of(table) == wanted:
+                if type_of(table) == wanted:
                     yield table.tableName
 
-    def _find(
-        self, catalog: str, namespace: Sequence[str], name: str, wanted: str, missing: str
-    ) -> tuple[TableName, str]:
-        """Returns the name of a table or view, and the location of its metadata."""
+    def _find(self, catalog: str, namespace: Sequence[str], name: str, wanted: str, missing: str) -> Found:
+        """Returns a table or view of this type. Raises RestError."""
         full = f"{'.'.join(namespace)}.{name}"
         what = "View" if wanted == VIEW_TYPE else "Table"
         if len(namespace) != 1:
@@ -192,33 +220,36 @@ class Reader:
         except MetastoreError as error:
             raise rest_error(error, missing) from error
         location = (table.parameters or {}).get(_LOCATION)
-        if _type_of(table) != wanted or not location:
+        if type_of(table) != wanted or not location:
             text = f"{what} does not exist: {full} is {_described(table)}. Read it through Thrift"
             raise RestError(404, missing, text)
-        return TableName.of(table), location
+        return Found(TableName.of(table), location, table, missing)
 
-    def _check_readable(self, name: TableName, missing: str) -> None:
+    def check_readable(self, found: Found) -> None:
+        """Raises RestError unless the caller may read a table or view."""
         try:
-            self._require_select(name)
+            self._require_select(found.name)
         except MetastoreError as error:
-            raise rest_error(error, missing) from error
+            raise rest_error(error, found.missing) from error
 
-    def _metadata(self, location: str) -> bytes:
+    def metadata(self, location: str) -> bytes:
+        """Returns the JSON text of a metadata file. Raises RestError."""
         try:
             content = self._read_file(location, MOST + 1)
         except MetastoreError as error:
             raise rest_error(error) from error
         if content is None:
-            raise RestError(404, NOT_FOUND, f"The metadata file {location} does not exist")
+            raise RestError(404, NOT_FOUND, f"Failed to open input stream for file: {location} does not exist")
         return plain(content, location)
 
 
-def _type_of(table: Table) -> str:
+def type_of(table: Table) -> str:
+    """Returns the parameter `table_type` of a table, in lower case."""
     return str((table.parameters or {}).get(_TYPE, "")).lower()
 
 
 def _described(table: Table) -> str:
-    found = _type_of(table)
+    found = type_of(table)
     if found == TABLE_TYPE:
         return "an Iceberg table"
     if found == VIEW_TYPE:

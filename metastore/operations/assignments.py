@@ -24,7 +24,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     PrivilegeGrantInfo,
     Table,
 )
-from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
+from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest, TableCommit
 
 _TABLE_NAME: Final = ("catName", "dbName", "tableName")
 
@@ -59,6 +59,13 @@ def set_table_owner(grants: CallerGrants, table: Table | None) -> None:
                 _set_grantors(grants, infos or ())
                 if by_principal is not privileges.userPrivileges or principal != grants.user:
                     _check_granted(grants, table, infos or ())
+
+
+def set_committed_owners(grants: CallerGrants, commits: Iterable[TableCommit] | None) -> None:
+    """Does the same as `set_table_owner` for the new tables of a commit."""
+    for commit in commits or ():
+        if commit.expected is None:
+            set_table_owner(grants, commit.table)
 
 
 def _check_granted(grants: CallerGrants, table: Table, infos: Iterable[PrivilegeGrantInfo | None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
@@ -9,6 +10,7 @@ from metastore.domain.privileges import PrincipalKind
 from metastore.encoding.redaction import redacted_parameters
 from metastore.monitoring.logs import one_line
 from thrift_idl.gen.hive_metastore.ttypes import GrantRevokeType, HiveObjectPrivilege, PrivilegeBag
+from thrift_idl.gen.metastore.ttypes import TableCommit
 
 _MOST_PARAMETERS: Final = 50
 
@@ -20,6 +22,13 @@ def parameters(*maps: dict[str, str] | None) -> dict[str, str]:
         if isinstance(values, dict):
             texts |= {one_line(name): one_line(value) for name, value in redacted_parameters(values).items()}
     return dict(islice(texts.items(), _MOST_PARAMETERS))
+
+
+def committed(commits: Iterable[TableCommit] | None) -> dict[str, str]:
+    """Returns the locations of the new metadata of the tables of a commit, by their names."""
+    tables = [commit.table for commit in commits or () if commit.table is not None]
+    named = {f"{table.dbName}.{table.tableName}": (table.parameters or {}).get("metadata_location") for table in tables}
+    return parameters({name: location for name, location in named.items() if location})
 
 
 def granted(bag: PrivilegeBag | None, request_type: int | None = None) -> dict[str, str]:

@@ -202,17 +202,33 @@ class TableService(ChangingService):
         with self._store.read() as work:
             return work.tables.metas(catalog, database_pattern, pattern, kinds)
 
-    def drop(self, table: TableName, *, delete_data: bool, cascade: bool = False, purge: bool = False) -> None:
+    def drop(
+        self,
+        table: TableName,
+        *,
+        delete_data: bool,
+        cascade: bool = False,
+        purge: bool = False,
+        purges_external: bool = False,
+    ) -> None:
         """Drops a table. Its files are removed after the commit, unless it is external.
 
-        `cascade`: also drops dependent tables. `purge`: the drop cannot be undone.
+        `cascade`: also drops dependent tables. `purge`: the drop cannot be undone. `purges_external`: the files of an
+        external table of Iceberg are removed, too.
 
         Raises NotFoundError, InvalidOperationError if a materialized view or dependent table uses it.
         """
 
         def plan(work: UnitOfWork, _: Attempt) -> list[int]:
             stored = get_table(work, table, lock="change")
-            return self._dropping.drop(work, stored, delete_data=delete_data, cascade=cascade, purge=purge)
+            return self._dropping.drop(
+                work,
+                stored,
+                delete_data=delete_data,
+                cascade=cascade,
+                purge=purge,
+                purges_external=purges_external,
+            )
 
         operations = self._loop.change(plan)
         self._journal.carry_out(operations)  # after the commit (see `files.change_loop`)

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from metastore.context import AuditNote, authorization_basis, caller
 from metastore.domain.events import Event
-from metastore.errors import ConnectionLostError, UnavailableError
+from metastore.errors import ConnectionLostError, UnknownOutcomeError
 from metastore.settings import Settings
 from metastore.storage.importing.bulk_changes import BulkChanges
 from metastore.storage.importing.bulk_load import BulkLoad
@@ -210,8 +210,8 @@ class UnitOfWork(Session):
 
         Raises:
             ConnectionLostError: the connection broke and nothing was committed.
-            UnavailableError: the connection broke and the outcome is unknown after the waiting time. A transaction with
-                `undo_if_unknown` waits only some seconds, and is undone later if it was committed.
+            UnknownOutcomeError: the connection broke and the outcome is unknown after the waiting time. A transaction
+                with `undo_if_unknown` waits only some seconds, and is undone later if it was committed.
         """
         if not self._in_transaction:
             return
@@ -246,7 +246,7 @@ class UnitOfWork(Session):
             if self._undo:
                 self.unknown = UnknownCommit(self.number, self._undo, self.recorded)
             rest = "; if it was committed, it will be undone" if self._undo else ""
-            raise UnavailableError(f"The connection was lost during the commit; the outcome is unknown{rest}")
+            raise UnknownOutcomeError(f"The connection was lost during the commit; the outcome is unknown{rest}")
         return committed
 
     @contextmanager

@@ -196,6 +196,18 @@ class Warehouse:
             files.makedirs(posixpath.dirname(path), exist_ok=True)
             files.pipe_file(path, content)
 
+    def delete_file(self, location: str) -> bool:
+        """Deletes a file. Returns False if it did not exist."""
+        self.roots.require_below(location)
+        with opened(location) as (files, path):
+            try:
+                files.rm_file(path)
+            except OSError as error:
+                if means_missing(error):
+                    return False
+                raise
+            return True
+
     def trash_location(self, location: str, name: str) -> str:
         """Returns the location in the trash for a directory, under this name.
 

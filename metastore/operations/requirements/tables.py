@@ -29,7 +29,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     SQLUniqueConstraint,
     Table,
 )
-from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
+from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest, TableCommit
 
 _VIEW: Final = "VIRTUAL_VIEW"
 Constraint: TypeAlias = (
@@ -84,6 +84,16 @@ def altered_or_replaced_table(name: TableName, new: Table | None, context: Envir
     if (replaced := database.table(fold(new.tableName) or name.name)) != name:
         yield RequiredPrivilege(replaced, (Right.DROP,))
         yield from drop_indexes(replaced)
+
+
+def committed_tables(commits: Iterable[TableCommit] | None) -> Requirements:
+    """The requirements of `new_table` for each new table of a commit, of `altered_table` for each other one."""
+    for commit in commits or ():
+        table = commit.table
+        if commit.expected is None or table is None:
+            yield from new_table(table)
+        else:
+            yield from altered_table(table_name(table.dbName, table.tableName, table.catName), table)
 
 
 def drop_indexes(table: TableName, index: str | None = None) -> Requirements:

@@ -36,12 +36,14 @@ class TableDropping:
         delete_data: bool = True,
         cascade: bool = False,
         purge: bool = False,
+        purges_external: bool = False,
         with_its_index: bool = False,
     ) -> list[int]:
         """Drops a table and plans the removal of its files. Returns the ids of the operations to carry out.
 
         Tables that hold its indexes are dropped first, each as a drop of its own. `cascade`: also drops dependent
-        tables. `with_its_index`: the table holds an index and is dropped together with it.
+        tables. `purges_external`: as in `data_of`. `with_its_index`: the table holds an index and is dropped together
+        with it.
 
         Raises InvalidOperationError for a protected table, or one that a materialized view or dependent table uses;
         InvalidInputError for a table that holds an index.
@@ -62,7 +64,7 @@ class TableDropping:
             )
         for holder in work.tables.find_ids([index.held_in_id for index in indexes if index not in held], lock=True):
             operations += self.drop(work, holder, cascade=cascade, purge=purge, with_its_index=True)
-        locations = data_of(work, stored.ref, table) if delete_data else []
+        locations = data_of(work, stored.ref, table, purges_external=purges_external) if delete_data else []
         dropped = {one.ref.id: one.encoded.decode() for one in dependents} | {stored.ref.id: table}
         for struct in dropped.values():
             check_unprotected(struct)

@@ -40,6 +40,11 @@ def check_commit(old: Table, new: Table, expected: str | None) -> None:
         raise modified(LOCATION, before, previous)
 
 
+def names_metadata(table: Table) -> str | None:
+    """Returns the location of the metadata of an Iceberg table or view; None for other tables."""
+    return _location(table.parameters or {})
+
+
 def _location(parameters: Mapping[str, str]) -> str | None:
     """Returns the location of the metadata of an Iceberg table or view; None for other tables."""
     return parameters.get(LOCATION) if parameters.get(_TYPE, "").lower() in _TYPES else None

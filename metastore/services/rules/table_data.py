@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from metastore.domain.names import PROTECTED
 from metastore.errors import InvalidOperationError
+from metastore.services.rules.iceberg_commits import names_metadata
 from metastore.services.rules.tables import is_managed, is_true, is_view, locations_of
 from metastore.storage.references import StoredTable, TableRef
 from metastore.storage.unit_of_work import UnitOfWork
@@ -15,12 +16,15 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, T
 
 _PURGE = "ifPurge"  # Hive's property of a call's context
 _AUTO_PURGE = "auto.purge"  # and of a table
+_PURGE_EXTERNAL = "external.table.purge"  # property of a table, and of a call's context
 
 
-def data_of(work: UnitOfWork, ref: TableRef, table: Table) -> list[str]:
+def data_of(work: UnitOfWork, ref: TableRef, table: Table, *, purges_external: bool = False) -> list[str]:
     """Returns the directories that are removed with a table; none of an external one without external.table.purge, and
-    none in the directory of another table that an external one points at."""
-    if not owns_data(table):
+    none in the directory of another table that an external one points at. `purges_external`: the call asks for the
+    removal of the files of an external table of Iceberg."""
+    purges_external = purges_external and not is_view(table) and bool(table.sd.location)
+    if not owns_data(table) and not (purges_external and names_metadata(table)):
         return []
     own = paths.without_version(table.sd.location)
     locations = [own, *paths.outside(paths.absolute(work.partitions.locations(ref)), own)]
@@ -37,12 +41,17 @@ def owns_data(table: Table) -> bool:
     """Returns whether files are removed with the table: it is managed, or external with external.table.purge."""
     if is_view(table) or not table.sd.location:
         return False
-    return is_managed(table) or is_true(table.parameters, "external.table.purge")
+    return is_managed(table) or is_true(table.parameters, _PURGE_EXTERNAL)
 
 
 def auto_purged(table: Table) -> bool:
     """Returns whether drops, truncations and overwrites of the table are permanent (table property auto.purge)."""
     return is_true(table.parameters, _AUTO_PURGE)
+
+
+def purges_external(context: Mapping[str, str]) -> bool:
+    """Returns whether the client asks for the removal of the files of an external table of Iceberg."""
+    return is_true(dict(context), _PURGE_EXTERNAL)
 
 
 def purges(context: Mapping[str, str]) -> bool:

@@ -12,6 +12,7 @@ from zlib import crc32
 from sqlalchemy import ColumnElement, Row, and_, delete, exists, or_, select, text, update
 
 from metastore.domain.lock_rules import Blocker, Component, ExistingLock, LockType
+from metastore.domain.names import TableName
 from metastore.domain.transactions import OPEN
 from metastore.storage.postgres.arrays import is_among
 from metastore.storage.postgres.clock import ago, now
@@ -49,6 +50,15 @@ class LockEntry(NamedTuple):
     blocked_by_position: int | None
 
 
+class ExclusiveHolder(NamedTuple):
+    """A granted exclusive lock, and the table that it covers."""
+
+    lock: int
+    table: str
+    user: str
+    host: str
+
+
 _SPACE = 0x6C6F636B  # "lock"; advisory locks of two numbers are separate from those of one
 _BUCKETS = 1024
 _MANY_TABLES = 64  # of one database; above that all locks of the database are read
@@ -80,6 +90,20 @@ _SNAPSHOT = text("""
     ORDER BY lock.id, component.position
 """)
 _LAST = 2**63 - 1
+
+_EXCLUSIVE = text("""
+    SELECT lock.id, wanted.database || '.' || wanted.table_name, lock.user_name, lock.host_name
+    FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:tables AS text[]))
+        AS wanted(catalog, database, table_name)
+    JOIN lock_components AS component ON component.catalog = wanted.catalog AND component.database = wanted.database
+        AND (component.table_name = wanted.table_name OR component.table_name IS NULL)
+        AND component.type = :exclusive AND component.partition_name IS NULL
+    JOIN locks AS lock ON lock.id = component.lock_id AND lock.acquired_at IS NOT NULL
+    LEFT JOIN transactions AS owner ON owner.id = lock.transaction_id
+    WHERE CASE WHEN lock.transaction_id IS NULL THEN lock.heartbeat_at >= clock_timestamp() - :timeout
+               ELSE owner.state = 'open' AND owner.heartbeat_at >= clock_timestamp() - :timeout END
+    LIMIT 1
+""")
 
 _INSERT = text("""
     WITH new AS (
@@ -127,6 +151,19 @@ class Locks(Repository):
         }
         values = {"space": _SPACE, "keys": sorted(keys), "user": user, "limit": limit}
         return max((held for _, held in self._connection.execute(_ONE_AT_A_TIME, values)), default=0)
+
+    def exclusive_holder(self, tables: Iterable[TableName], timeout: timedelta) -> ExclusiveHolder | None:
+        """Returns an exclusive lock on one of these tables or their databases that is held; None if there is none."""
+        named = list(tables)
+        values = {
+            "catalogs": [name.catalog for name in named],
+            "databases": [name.database for name in named],
+            "tables": [name.name for name in named],
+            "exclusive": int(LockType.EXCLUSIVE),
+            "timeout": timeout,
+        }
+        row = self._connection.execute(_EXCLUSIVE, values).first()
+        return ExclusiveHolder._make(row) if row else None
 
     def snapshot(
         self, requested: Iterable[Component], transaction: int | None, lock: int | None, timeout: timedelta

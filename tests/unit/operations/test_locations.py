@@ -27,9 +27,10 @@ _NAMES = """
     catalog catalogName check_expression className col colName colType col_name col_names columnName column_name
     comment connector_name constraintname dataConnectorName database databaseName db dbName db_name dbname dc_name
     default_value delegation_token description deserializerClass dest_db dest_table_name engine errorMessage
-    expectedParameterKey expectedParameterValue filesAddedChecksum fk_name fkcolumn_name fktable_db fktable_name
-    funcName functionName grantor hostName idx_name indexHandlerClass indexName indexTableName index_name initiatorId
-    initiatorVersion inputFormat jobId key kind name names newName nn_name objectName oldDbName orderByClause
+    expected expectedParameterKey expectedParameterValue filesAddedChecksum fk_name fkcolumn_name fktable_db
+    fktable_name funcName functionName grantor hostName idx_name indexHandlerClass indexName indexTableName index_name
+    initiatorId initiatorVersion inputFormat jobId key kind name names newName nn_name objectName oldDbName
+    orderByClause
     origTableName outputFormat owner ownerName partName partNames partVals partValues part_name part_names part_vals
     partition partitionList partitionObj partitionVal partitionVals partitionname partitionnames partitions pk_name
     pkcolumn_name pktable_db pktable_name poolName poolname principalName principal_name privilege

@@ -108,7 +108,7 @@ TRUTH: Final[dict[str, str]] = {
     "DROP": "drop_table drop_table_with_environment_context drop_table_req",
     "owns the table": "refresh_privileges",
     "names another owner": """alter_table alter_table_with_environment_context alter_table_with_cascade
-        alter_table_req alter_database alter_database_req""",
+        alter_table_req alter_database alter_database_req commit_tables""",
     "CREATE on the database": "",
     "CREATE and SELECT": """create_table create_table_with_environment_context create_table_with_constraints
         create_table_req translate_table_dryrun create_dependent_table add_index""",

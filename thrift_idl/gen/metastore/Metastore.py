@@ -142,6 +142,17 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
         """
         pass
 
+    def commit_tables(self, commits):
+        """
+        Creates and alters tables and views of Iceberg in one transaction: all or none. ConflictException: one of them has
+        other metadata than expected, or another client holds an exclusive lock on it.
+
+        Parameters:
+         - commits
+
+        """
+        pass
+
     def create_dependent_table(self, request):
         """
         Creates a dependent table: it has no files, and its partitions depend on partitions of other tables.
@@ -691,6 +702,51 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
             raise result.o5
         raise TApplicationException(TApplicationException.MISSING_RESULT, "publish_all failed: unknown result")
 
+    def commit_tables(self, commits):
+        """
+        Creates and alters tables and views of Iceberg in one transaction: all or none. ConflictException: one of them has
+        other metadata than expected, or another client holds an exclusive lock on it.
+
+        Parameters:
+         - commits
+
+        """
+        self.send_commit_tables(commits)
+        self.recv_commit_tables()
+
+    def send_commit_tables(self, commits):
+        self._oprot.writeMessageBegin('commit_tables', TMessageType.CALL, self._seqid)
+        args = commit_tables_args()
+        args.commits = commits
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_commit_tables(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = commit_tables_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        if result.o3 is not None:
+            raise result.o3
+        if result.o4 is not None:
+            raise result.o4
+        if result.o5 is not None:
+            raise result.o5
+        if result.o6 is not None:
+            raise result.o6
+        return
+
     def create_dependent_table(self, request):
         """
         Creates a dependent table: it has no files, and its partitions depend on partitions of other tables.
@@ -982,6 +1038,7 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
         self._processMap["undrop"] = Processor.process_undrop
         self._processMap["publish"] = Processor.process_publish
         self._processMap["publish_all"] = Processor.process_publish_all
+        self._processMap["commit_tables"] = Processor.process_commit_tables
         self._processMap["create_dependent_table"] = Processor.process_create_dependent_table
         self._processMap["set_dependency"] = Processor.process_set_dependency
         self._processMap["get_dependencies"] = Processor.process_get_dependencies
@@ -1382,6 +1439,47 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("publish_all", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_commit_tables(self, seqid, iprot, oprot):
+        args = commit_tables_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = commit_tables_result()
+        try:
+            self._handler.commit_tables(args.commits)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except thrift_idl.gen.hive_metastore.ttypes.InvalidObjectException as o3:
+            msg_type = TMessageType.REPLY
+            result.o3 = o3
+        except ConflictException as o4:
+            msg_type = TMessageType.REPLY
+            result.o4 = o4
+        except thrift_idl.gen.hive_metastore.ttypes.AlreadyExistsException as o5:
+            msg_type = TMessageType.REPLY
+            result.o5 = o5
+        except thrift_idl.gen.hive_metastore.ttypes.InvalidOperationException as o6:
+            msg_type = TMessageType.REPLY
+            result.o6 = o6
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("commit_tables", msg_type, seqid)
         result.write(oprot)
         oprot.writeMessageEnd()
         oprot.trans.flush()
@@ -2228,6 +2326,68 @@ publish_all_result.thrift_spec = (
     (3, TType.STRUCT, 'o3', [thrift_idl.gen.hive_metastore.ttypes.InvalidObjectException, None], None, ),  # 3
     (4, TType.STRUCT, 'o4', [ConflictException, None], None, ),  # 4
     (5, TType.STRUCT, 'o5', [thrift_idl.gen.hive_metastore.ttypes.AlreadyExistsException, None], None, ),  # 5
+)
+
+
+class commit_tables_args(TBase):
+    """
+    Attributes:
+     - commits
+
+    """
+
+    __slots__ = (
+        'commits',
+    )
+
+
+    def __init__(self, commits=None,):
+        self.commits = commits
+all_structs.append(commit_tables_args)
+commit_tables_args.thrift_spec = (
+    None,  # 0
+    (1, TType.LIST, 'commits', (TType.STRUCT, [TableCommit, None], False), None, ),  # 1
+)
+
+
+class commit_tables_result(TBase):
+    """
+    Attributes:
+     - o1
+     - o2
+     - o3
+     - o4
+     - o5
+     - o6
+
+    """
+
+    __slots__ = (
+        'o1',
+        'o2',
+        'o3',
+        'o4',
+        'o5',
+        'o6',
+    )
+
+
+    def __init__(self, o1=None, o2=None, o3=None, o4=None, o5=None, o6=None,):
+        self.o1 = o1
+        self.o2 = o2
+        self.o3 = o3
+        self.o4 = o4
+        self.o5 = o5
+        self.o6 = o6
+all_structs.append(commit_tables_result)
+commit_tables_result.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+    (3, TType.STRUCT, 'o3', [thrift_idl.gen.hive_metastore.ttypes.InvalidObjectException, None], None, ),  # 3
+    (4, TType.STRUCT, 'o4', [ConflictException, None], None, ),  # 4
+    (5, TType.STRUCT, 'o5', [thrift_idl.gen.hive_metastore.ttypes.AlreadyExistsException, None], None, ),  # 5
+    (6, TType.STRUCT, 'o6', [thrift_idl.gen.hive_metastore.ttypes.InvalidOperationException, None], None, ),  # 6
 )
 
 

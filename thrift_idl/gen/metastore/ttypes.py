@@ -1613,6 +1613,27 @@ class ScanRecords(TBase):
         self.since = since
 
 
+class TableCommit(TBase):
+    """
+    A new state of a table or view of Iceberg, which names itself.
+
+    Attributes:
+     - table
+     - expected
+
+    """
+
+    __slots__ = (
+        'table',
+        'expected',
+    )
+
+
+    def __init__(self, table=None, expected=None,):
+        self.table = table
+        self.expected = expected
+
+
 class ConflictException(TFrozenExceptionBase):
     """
     Another client changed a table or partition that this writer has read. Nothing was published.
@@ -2096,6 +2117,12 @@ ScanRecords.thrift_spec = (
     None,  # 0
     (1, TType.LIST, 'records', (TType.STRUCT, [ScanRecord, None], False), None, ),  # 1
     (2, TType.STRING, 'since', 'UTF8', None, ),  # 2
+)
+all_structs.append(TableCommit)
+TableCommit.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'table', [thrift_idl.gen.hive_metastore.ttypes.Table, None], None, ),  # 1
+    (2, TType.STRING, 'expected', 'UTF8', None, ),  # 2
 )
 all_structs.append(ConflictException)
 ConflictException.thrift_spec = (
