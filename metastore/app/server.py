@@ -33,6 +33,7 @@ from metastore.security.groups import Groups
 from metastore.security.listener_settings import http_tls, listeners, warnings
 from metastore.security.proxy_users import ProxyUsers
 from metastore.settings import Settings
+from metastore.storage.postgres.embedded import usable
 from metastore.storage.postgres.history import shared_history
 from metastore.storage.postgres.pooler import check_pooler
 from metastore.storage.repositories.servers import Registration
@@ -70,6 +71,8 @@ def serve(settings: Settings, on_ready: Ready) -> int:
     certificate = _http_certificate(settings, transport)
     if settings.traces_endpoint:
         Spans(settings.traces_endpoint, version("metastore")).close()  # a check: each worker makes its own
+    if settings.embedded:
+        usable(settings.data_dir)  # before the default warehouse, which is below it
     Warehouse(settings.warehouse, settings.roots).check()
     _warn_of_lost_files(settings)
     with opened(settings, make=True) as (url, postgres):

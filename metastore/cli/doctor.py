@@ -20,6 +20,7 @@ from metastore.security.listener_settings import listeners
 from metastore.security.listener_settings import warnings as listener_warnings
 from metastore.settings import SECTIONS, Settings
 from metastore.settings.sources import Sourced, read
+from metastore.storage.postgres.embedded import usable
 from metastore.transport.bind import BindError, listen
 from metastore.transport.certificate import Certificate, CertificateError
 from metastore.warehouse.file_systems import set_s3_timeout
@@ -143,6 +144,8 @@ def _certificate(settings: Settings) -> Iterator[Finding]:
 
 def _warehouse(settings: Settings) -> Iterator[Finding]:
     """Checks that a local warehouse is writable, and that any other is accessible."""
+    if settings.embedded:
+        usable(settings.data_dir)
     set_s3_timeout(settings.s3_timeout)
     warehouse = Warehouse(settings.warehouse, settings.roots)
     warehouse.check()

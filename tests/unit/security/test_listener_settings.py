@@ -60,6 +60,7 @@ def test_several_with_settings_of_their_own() -> None:
         ({"tls": "required"}, "needs tls_certificate"),
         ({"authentication": "magic"}, "must be none, or some of"),
         ({"authentication": "none,jwt"}, "must be none, or some of"),
+        ({"authentication": "ldap"}, "LDAP checks passwords: set authentication to password, and ldap_url"),
         ({"authentication": "tls-certificate", "tls": "required", **PEM}, "tls_client_certificates=optional"),
         ({"authentication": "password"}, "allow_password_without_tls"),
         ({"tls_client_certificates": "required"}, "needs tls"),

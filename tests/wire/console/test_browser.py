@@ -88,6 +88,18 @@ def test_a_narrow_screen_shows_what_has_changed(browser: Any, console: Console, 
     opened.close()
 
 
+def test_a_narrow_screen_does_not_break_dates(browser: Any, console: Console) -> None:
+    opened = browser.new_page(viewport={"width": 390, "height": 800})
+    lines = "[...document.querySelectorAll('.note span.nowrap')].map(date => date.getClientRects().length)"
+    with console.client() as client:
+        name = unique("gaps")
+        client.create_table(table("default", name, [("dt", "string")]))
+        client.add_partitions([partition("default", name, [f"2026-02-{day}"]) for day in range(10, 29, 3)])
+    opened.goto(f"{console.url}/tables/hive/default/{name}/partitions")
+    assert opened.evaluate(lines) == [1] * 10
+    opened.close()
+
+
 def test_a_table_is_found_and_read_by_keyboard_alone(browser: Any, console: Console, pages: list[str]) -> None:
     opened = browser.new_page()
     opened.goto(console.url)
