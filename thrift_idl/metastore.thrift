@@ -51,6 +51,7 @@ struct ScanRequest {
   // 5 is retired (totals)
   6: optional string state,                    // ScanValues.state; if it has changed, the call throws ConflictException
   7: optional bool unrecorded,                 // no query reads the rows: a check, or a write that lists partitions
+  8: optional bool paged,                      // the client reads ScanPlan.pages
 }
 
 /** Requests the values of partition columns in the partitions that a scan reads. */
@@ -106,8 +107,19 @@ struct ScanBuckets {
   3: optional string bucketingVersion,
 }
 
+/** Consecutive partitions of a plan. */
+struct ScanPage {
+  1: required list<ScanPartition> partitions,
+}
+
+/** A page in Thrift's binary protocol, compressed (zlib, RFC 1950), so that a client can read a large plan by pages. */
+struct PackedScanPage {
+  1: required i32 count,                       // of partitions, at least 1
+  2: required binary page,                     // a ScanPage
+}
+
 struct ScanPlan {
-  1: required list<ScanPartition> partitions,  // ascending by partition name
+  1: required list<ScanPartition> partitions,  // ascending by partition name; empty if there are pages
   2: required list<ScanStorage> storages,
   5: required i64 tableVersion,
   // The visible writes. A file whose name contains "<writeToken>-<number>" is hidden if the number is greater than
@@ -116,6 +128,7 @@ struct ScanPlan {
   7: optional i64 highestWrite,
   8: optional list<i64> openWrites,
   9: optional ScanBuckets buckets,             // unset: not bucketed
+  10: optional list<PackedScanPage> pages,     // all partitions of a large plan, in the same order, if the request asks for pages
 }
 
 // ---- Publishing writes

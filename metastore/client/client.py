@@ -175,6 +175,7 @@ class MetastoreClient(Calls):
         *,
         state: str | None = None,
         is_query: bool = True,
+        paged: bool = False,
     ) -> structs.ScanPlan:
         """Returns the partitions, directories and file rules that a scan has to read.
 
@@ -184,12 +185,14 @@ class MetastoreClient(Calls):
             predicate: rows for which it is true must be read; None reads everything.
             state: `ScanValues.state` of an earlier call; the server checks that no partition was added or dropped.
             is_query: whether a query will read the rows. Only such scans are recorded.
+            paged: keep a large plan compressed, so that a million partitions need about 30 MB instead of 1 GB. All
+                partitions still belong to one moment.
 
         Raises:
             NoSuchTableError: the table does not exist.
             ValuesChangedError: the set of partitions has changed since `state`.
         """
-        request = convert.scan_request(database, table, predicate, state=state, is_query=is_query)
+        request = convert.scan_request(database, table, predicate, state=state, is_query=is_query, paged=paged)
         faults: Faults = {**_NO_TABLE, ours.ConflictException: errors.ValuesChangedError}
         return convert.scan_plan_of(self._call("plan_scan", request, repeat=True, faults=faults))
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import zlib
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.transport.TTransport import TMemoryBuffer
+
 from metastore.client import structs
+from metastore.client.paged import Paged, Pages
 from metastore.client.predicates import encode_predicate
 from metastore.domain.buckets import Buckets, buckets
 from metastore.domain.dependencies import state_of
@@ -131,22 +137,45 @@ def scan_request(
     *,
     state: str | None = None,
     is_query: bool = True,
+    paged: bool = False,
 ) -> ours.ScanRequest:
     """Returns a scan request. A `predicate` of None matches everything. `is_query`: the server may record the scan."""
     nodes = None if predicate is None else encode_predicate(predicate)
-    unrecorded = None if is_query else True
-    return ours.ScanRequest(dbName=database, tableName=table, predicate=nodes, state=state, unrecorded=unrecorded)
+    return ours.ScanRequest(
+        dbName=database,
+        tableName=table,
+        predicate=nodes,
+        state=state,
+        unrecorded=None if is_query else True,
+        paged=paged or None,
+    )
 
 
 def scan_plan_of(plan: ours.ScanPlan) -> structs.ScanPlan:
     """Converts a scan plan."""
     return structs.ScanPlan(
-        partitions=tuple(_scan_partition(partition) for partition in plan.partitions),
+        partitions=_paged_partitions(plan.pages)
+        if plan.pages
+        else tuple(_scan_partition(partition) for partition in plan.partitions),
         storages=tuple(_scan_storage(storage) for storage in plan.storages),
         table_version=plan.tableVersion,
         writes=structs.VisibleWrites(plan.writeToken, plan.highestWrite, tuple(plan.openWrites or ())),
         buckets=_scan_buckets(plan.buckets) if plan.buckets else None,
     )
+
+
+def _paged_partitions(packed: list[ours.PackedScanPage]) -> Sequence[structs.ScanPartition]:
+    """Moves the pages of a plan out of the reply: `packed` is empty afterwards."""
+    counts = array("q", [each.count for each in packed])
+    packed.reverse()
+    pages = Pages(packed.pop().page for _ in range(len(packed)))
+    return Paged(pages, counts, _scan_page)
+
+
+def _scan_page(data: bytes) -> list[structs.ScanPartition]:
+    page = ours.ScanPage()
+    page.read(TBinaryProtocolAccelerated(TMemoryBuffer(zlib.decompress(data)), fallback=False))
+    return [_scan_partition(partition) for partition in page.partitions]
 
 
 def _scan_buckets(buckets: ours.ScanBuckets) -> structs.ScanBuckets:

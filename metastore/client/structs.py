@@ -170,9 +170,12 @@ class ScanBuckets:
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """The partitions that a query has to read. `buckets` are the buckets of the table."""
+    """The partitions that a query has to read. `buckets` are the buckets of the table.
 
-    partitions: tuple[ScanPartition, ...]
+    The partitions of a plan that was requested with `paged` are decoded when they are read.
+    """
+
+    partitions: Sequence[ScanPartition]
     storages: tuple[ScanStorage, ...]
     table_version: int
     writes: VisibleWrites = EVERY_WRITE

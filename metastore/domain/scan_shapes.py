@@ -33,6 +33,7 @@ _MOST_FILTERS: Final = 8  # of one shape
 _MOST_VALUES: Final = 16  # of one filter
 _LONGEST_VALUE: Final = 100  # characters
 _LONGEST: Final = 1500  # bytes of a shape: an index entry of PostgreSQL is limited to about 2,700 bytes
+_SIZED: Final = 8  # partitions of a scan whose sizes are read
 
 
 class Filter(NamedTuple):
@@ -163,3 +164,9 @@ def _one_of(column: str, values: tuple[str, ...], *, literals: bool) -> Filter:
     if literals and count <= _MOST_VALUES and all(len(value) <= _LONGEST_VALUE for value in values):
         kept = tuple(sorted(values))
     return Filter(column, ONE_OF, rounded, kept)
+
+
+def sampled(count: int) -> range:
+    """Returns the positions of the partitions of a scan whose sizes are read. Others are taken to be alike."""
+    step = max(1, -(-count // _SIZED))
+    return range(step // 2, count, step)

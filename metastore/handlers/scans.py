@@ -33,7 +33,13 @@ class ScanHandlers:
     @operation(TableFields("request.dbName", "request.tableName", "request.catName"), any_of(Right.SELECT))
     def plan_scan(self, request: ScanRequest) -> ScanPlan:
         name = table_name(request.dbName, request.tableName, request.catName)
-        return self._scans.plan(name, request.predicate or [], state=request.state, is_query=not request.unrecorded)
+        return self._scans.plan(
+            name,
+            request.predicate or [],
+            state=request.state,
+            is_query=not request.unrecorded,
+            paged=bool(request.paged),
+        )
 
     @operation(
         TableFields("request.scan.dbName", "request.scan.tableName", "request.scan.catName"),

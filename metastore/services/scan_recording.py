@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
-from random import getrandbits, randrange
+from random import getrandbits
 from threading import Lock
 from typing import Final
 
@@ -22,7 +22,6 @@ from thrift_idl.gen.metastore.ttypes import ScanPartition
 
 _WHOLE: Final = 32  # scans of a table in one interval that are all recorded
 _SAMPLE_BITS: Final = 3  # of the others, one in eight is recorded, and counts eight times
-_SIZED: Final = 8  # partitions of a scan whose sizes are read; those of the others are taken to be alike
 _MOST_SHAPES: Final = 64  # of a table in one interval, and as many without values
 _MOST_ENTRIES: Final = 5000  # of a worker in one interval
 _LONGEST_USER: Final = 128  # characters
@@ -57,8 +56,8 @@ class ScanRecorder(Service):
         table: TableRef,
         names: Collection[str],
         predicate: Expression,
-        rows: Sequence[ScanRow],
-        partitions: Sequence[ScanPartition],
+        count: int,
+        sample: Sequence[tuple[ScanRow, ScanPartition]],
     ) -> None:
         """Counts a planned scan, or one of several.
 
@@ -66,7 +65,8 @@ class ScanRecorder(Service):
             table: the table.
             names: its columns.
             predicate: the predicate of the scan.
-            rows, partitions: the partitions that it keeps.
+            count: the number of partitions that it keeps.
+            sample: those of them at the positions that `sampled` has returned.
         """
         if not self._days or predicate == FALSE:  # a scan of no rows checks a right, or reads the version
             return
@@ -76,7 +76,7 @@ class ScanRecorder(Service):
             return
         weight = 1 if seen <= _WHOLE else 1 << _SAMPLE_BITS
         shape = shape_of(predicate, names, literals=self._literals)
-        self._add(number, OVERFLOW if shape is None else shape, weight, _figures(rows, partitions, bool(table.keys)))
+        self._add(number, OVERFLOW if shape is None else shape, weight, _figures(count, sample, bool(table.keys)))
 
     def opened(self, table: TableName) -> None:
         """Counts the reading of a definition by a client that does not plan scans here, and may read the table."""
@@ -131,18 +131,13 @@ class ScanRecorder(Service):
             self._heartbeat = now
 
 
-def _figures(rows: Sequence[ScanRow], partitions: Sequence[ScanPartition], is_partitioned: bool) -> tuple[int, ...]:
+def _figures(number: int, sample: Sequence[tuple[ScanRow, ScanPartition]], is_partitioned: bool) -> tuple[int, ...]:
     """Returns the numbers of kept partitions, kept directories, all directories of these partitions, 1 if sizes are
     known, files and bytes.
     """
-    number = len(rows)
-    step = (number - 1) // _SIZED + 1 if number else 1
-    first = randrange(step) if step > 1 else 0  # noqa: S311 - a sample
-    chosen = range(first, number, step)
     files = size = sized = kept = directories = 0
-    for index in chosen:
-        row = rows[index]
-        kept += len(partitions[index].directories)
+    for row, partition in sample:
+        kept += len(partition.directories)
         directories += len(row.skewed_locations) + 1
         try:
             parameters = row.parameters or {}
@@ -157,10 +152,10 @@ def _figures(rows: Sequence[ScanRow], partitions: Sequence[ScanPartition], is_pa
     if sized == number:
         return kept_partitions, kept, directories, 1, files, size
     if not sized:
-        return kept_partitions, kept * number // len(chosen), directories * number // len(chosen), 0, 0, 0
+        return kept_partitions, kept * number // len(sample), directories * number // len(sample), 0, 0, 0
     return (
         kept_partitions,
-        *(kept * number // len(chosen), directories * number // len(chosen)),
+        *(kept * number // len(sample), directories * number // len(sample)),
         *(1, files * number // sized, size * number // sized),
     )
 

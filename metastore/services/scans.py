@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from metastore.domain.buckets import buckets
 from metastore.domain.expression import Expression, PostfixNode, from_postfix
 from metastore.domain.names import TableName, fold_column
+from metastore.domain.scan_shapes import sampled
 from metastore.domain.skew import Skew, directories_to_read, pruned_prefixes
 from metastore.domain.skew_directories import default_directory
+from metastore.encoding.binary import STOP, encode_fields
 from metastore.errors import ConflictError, InvalidOperationError
 from metastore.services.rules.existing_files import has_directories
 from metastore.services.rules.lookup import missing_table, required
@@ -17,14 +21,24 @@ from metastore.services.rules.partition_conditions import check_partition_quota
 from metastore.services.rules.tables import VIEW
 from metastore.services.service import Service
 from metastore.storage.queries.filters import scan_condition
-from metastore.storage.references import ScanRow, StoredTable, TableRef
-from metastore.storage.unit_of_work import Store
+from metastore.storage.references import SCAN_PAGE, ScanRow, StoredTable, TableRef, VisibleWrites
+from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
-from thrift_idl.gen.metastore.ttypes import ScanBuckets, ScanDirectory, ScanPartition, ScanPlan, ScanStorage
+from thrift_idl.gen.metastore.ttypes import (
+    PackedScanPage,
+    ScanBuckets,
+    ScanDirectory,
+    ScanPage,
+    ScanPartition,
+    ScanPlan,
+    ScanStorage,
+)
 
-Record = Callable[[TableRef, Collection[str], Expression, Sequence[ScanRow], Sequence[ScanPartition]], None]
-"""Records a scan: the table, its columns, the predicate, and the kept partitions as rows and as parts of the plan."""
+_FAST: Final = 1  # compression level
+
+Record = Callable[[TableRef, Collection[str], Expression, int, Sequence[tuple[ScanRow, ScanPartition]]], None]
+"""Records a scan: the table, its columns, the predicate, the number of kept partitions, and a sample of these."""
 
 
 class ScanService(Service):
@@ -35,15 +49,21 @@ class ScanService(Service):
         self._record = record
 
     def plan(
-        self, table: TableName, nodes: Sequence[PostfixNode], *, state: str | None = None, is_query: bool = True
+        self,
+        table: TableName,
+        nodes: Sequence[PostfixNode],
+        *,
+        state: str | None = None,
+        is_query: bool = True,
+        paged: bool = False,
     ) -> ScanPlan:
-        """Plans a scan.
+        """Plans a scan of a table.
 
         Args:
-            table: the table.
             nodes: the predicate.
             state: a state of the list of partitions that the client has read before.
             is_query: whether the scan is recorded.
+            paged: the partitions of a large plan are compressed pages, of one snapshot of the database.
 
         Raises NotFoundError, InvalidOperationError for a view, InvalidInputError for a malformed predicate,
         ConflictError if that state has changed.
@@ -53,35 +73,49 @@ class ScanService(Service):
             stored, writes = required(work.tables.find_scan(table), missing_table(table))
             if stored.ref.type == VIEW:
                 raise InvalidOperationError(f"{table} is a view: scan the tables that it reads")
+            struct = stored.encoded.decode()
+            kept = _Kept(1, iter([[_whole_table(stored)]]), {None: struct.sd})
             if stored.ref.keys:
-                condition = scan_condition(predicate, stored.ref.keys)
-                check_partition_quota(work, stored.ref, condition)
-                rows, writes = work.partitions.select_scan(stored.ref, condition)
+                kept, writes = _kept_partitions(work, stored.ref, predicate, packed=paged)
                 # Checked after the partitions were read: if the state is the same now, it was the same then.
                 if state is not None and work.partition_values.state(stored.ref) != state:
                     raise ConflictError(f"Partitions of {table} were added or dropped since their values were read")
-            else:
-                rows = [_whole_table(stored)]
-            struct = stored.encoded.decode()
-            descriptors: Mapping[int | None, StorageDescriptor] = work.partitions.descriptors(rows, struct.sd)
-        own = struct.sd
-        types = {column.name: column.type for column in own.cols}
-        shapes = {number: _shape(sd, types, predicate) for number, sd in descriptors.items()}
-        storages = {number: _storage(sd, shapes[number]) for number, sd in descriptors.items()}
-        order = {number: position for position, number in enumerate(storages)}
-        partitions = [_partition(row, shapes[row.descriptor_id], order[row.descriptor_id]) for row in rows]
+        types = {column.name: column.type for column in struct.sd.cols}
+        shapes = {number: _shape(sd, types, predicate) for number, sd in kept.descriptors.items()}
+        sample: list[tuple[ScanRow, ScanPartition]] = []
+        planned = _planned(kept, shapes, sample)
+        packed = [_packed(page) for page in planned] if paged and kept.count > SCAN_PAGE else None
+        partitions = [partition for page in planned for partition in page]
         if is_query:
-            columns = types.keys() | {key.name for key in stored.ref.keys}
-            self._record(stored.ref, columns, predicate, rows, partitions)
+            self._record(stored.ref, [*types, *(key.name for key in stored.ref.keys)], predicate, kept.count, sample)
         return ScanPlan(
             partitions=partitions,
-            storages=list(storages.values()),
+            pages=packed,
+            storages=[_storage(sd, shapes[number]) for number, sd in kept.descriptors.items()],
             tableVersion=stored.ref.version,
             writeToken=stored.ref.write_token,
             highestWrite=writes.highest,
             openWrites=writes.open,
             buckets=_buckets(struct),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The partitions that a scan reads, page by page, and their descriptors by id; None for that of the table."""
+
+    count: int
+    pages: Iterator[list[ScanRow]]
+    descriptors: Mapping[int | None, StorageDescriptor]
+
+
+def _kept_partitions(
+    work: UnitOfWork, ref: TableRef, predicate: Expression, *, packed: bool
+) -> tuple[_Kept, VisibleWrites]:
+    condition = scan_condition(predicate, ref.keys)
+    check_partition_quota(work, ref, condition)
+    rows, writes = work.partitions.select_scan(ref, condition, packed=packed)
+    return _Kept(rows.count, rows.pages(), work.partitions.descriptors(rows.descriptor_ids)), writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +137,25 @@ def _shape(sd: StorageDescriptor, table_types: Mapping[str, str], predicate: Exp
     types = {name: kind for name, kind in own.items() if table_types.get(name) == kind}
     kept, keeps_default = directories_to_read(skew, types, predicate)
     return _Shape(skew, frozenset(kept), keeps_default)
+
+
+def _planned(
+    kept: _Kept, shapes: Mapping[int | None, _Shape], sample: list[tuple[ScanRow, ScanPartition]]
+) -> Iterator[list[ScanPartition]]:
+    """Yields the partitions of each page of rows. Appends some of both to the sample."""
+    order = {number: position for position, number in enumerate(kept.descriptors)}
+    chosen, start = sampled(kept.count), 0
+    for page in kept.pages:
+        partitions = [_partition(row, shapes[row.descriptor_id], order[row.descriptor_id]) for row in page]
+        here = (number - start for number in chosen if start <= number < start + len(page))
+        sample += [(page[number], partitions[number]) for number in here]
+        start += len(page)
+        yield partitions
+
+
+def _packed(partitions: list[ScanPartition]) -> PackedScanPage:
+    page = encode_fields(ScanPage(partitions)) + STOP
+    return PackedScanPage(count=len(partitions), page=zlib.compress(page, _FAST))
 
 
 def _partition(row: ScanRow, shape: _Shape, storage: int) -> ScanPartition:

@@ -14,6 +14,9 @@ from thrift_idl.gen.hive_metastore.ttypes import Partition, Table
 TABLE_ITSELF: Final = 0
 """Stands for the table itself where an id of a partition is expected."""
 
+SCAN_PAGE: Final = 1_000
+"""Partitions of a plan that are in memory at once, if the client reads pages."""
+
 
 class Key(NamedTuple):
     """A partition column."""

@@ -22,6 +22,7 @@ COMMANDS = {
     "races": ["tests.bench.faults", "races", "--rounds", "2"],
     "zipf": ["tests.bench.zipf", "--partitions", "2", "--rows", "300", "--rounds", "1", "--no-write"],
     "reading": ["tests.bench.reading", "--partitions", "10", "--files", "1", "--rows", "10", "--rounds", "1"],
+    "reading-memory": ["tests.bench.reading_memory", "--partitions", "1000", "--read", "files"],
     "random-sql": ["tests.bench.random_sql", "--steps", "4", "--each", "2", "--inserts", "3", "--partitions", "0"],
 }
 LONG = ("bench", "discovery", "zipf", "random-sql")  # make long
@@ -35,6 +36,7 @@ PRINTED = {
     "races": "check: 0 problems",
     "zipf": "list bucketing",
     "reading": "given the files by hand",
+    "reading-memory": "files: 1,000 in",
     "random-sql": "0 wrong",
 }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
-from metastore.client.reading.listing import DataFile
+from metastore.client.paged import paged
+from metastore.client.reading.listing import DataFile, data_files
 from metastore.client.reading.schema import PROVIDER
 from metastore.client.reading.values import scalar
-from metastore.client.structs import Column, ScanPlan, Table
+from metastore.client.structs import Column, ScanBuckets, ScanPlan, Table
 from metastore.domain.bucket_hash import possible_hashes
 from metastore.domain.buckets import (
     Buckets,
@@ -26,7 +27,7 @@ _SPARK_HASHES = {"boolean", "tinyint", "smallint", "int", "bigint", "decimal", "
 
 def files_of_buckets(
     table: Table, plan: ScanPlan, predicate: Expression | None, files: Sequence[DataFile]
-) -> list[DataFile]:
+) -> Sequence[DataFile]:
     """Returns the files that can have rows for which a predicate is true.
 
     Files whose names or partition do not fit the declared buckets are kept, as are those of partitions whose bucketing
@@ -35,15 +36,21 @@ def files_of_buckets(
     declared = plan.buckets
     version = "" if declared is None else (declared.version or "1").strip()
     if declared is None or predicate is None or version not in ("1", "2") or _is_of_spark(table):
-        return list(files)
+        return files
     columns = [(column.name, column.type or "") for column in declared.columns]
     hashes = possible_hashes(columns, predicate, int(version), lambda kind, text: scalar(kind, text).as_py())
     if hashes is None:
-        return list(files)
+        return files
+    return paged(_matching(table, plan, declared, hashes, files), data_files)
+
+
+def _matching(
+    table: Table, plan: ScanPlan, declared: ScanBuckets, hashes: Collection[int], files: Sequence[DataFile]
+) -> Iterator[DataFile]:
     types = _types(declared.columns)
+    version = (declared.version or "1").strip()
     spark_is_valid = version == "1" and set(types.values()) <= _SPARK_HASHES
     of_table = Buckets(tuple(column.name for column in declared.columns), declared.count)
-    kept: list[DataFile] = []
     for _, group in groupby(files, lambda file: (file.partition, file.location.rpartition("/")[0])):
         found = list(group)
         storage = plan.storages[found[0].storage]
@@ -51,13 +58,12 @@ def files_of_buckets(
         retyped = bool(table.partition_columns) and not types.items() <= _types(storage.columns).items()
         names = [file.location.rpartition("/")[2] for file in found]
         if retyped or bucketing_mismatch("", of_table, "", own) or layout_problem("", "", names, (), own.count):
-            kept += found
+            yield from found
             continue
         matching = {(digest & 0x7FFFFFFF) % own.count for digest in hashes}
         for file, name, number in zip(found, names, bucket_numbers(names), strict=True):
             if number in matching or (is_written_by_spark(name) and not spark_is_valid):
-                kept.append(file)
-    return kept
+                yield file
 
 
 def _types(columns: Sequence[Column]) -> dict[str, str]:

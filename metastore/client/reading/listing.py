@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
+from threading import Lock
 from typing import Final, NamedTuple
 
 from pyarrow import fs
 
 from metastore.client.errors import UnreadableTableError
+from metastore.client.paged import rows
 from metastore.client.reading.file_systems import FileSystems
 from metastore.client.structs import ScanPlan, VisibleWrites
 from metastore.domain.data_files import (
@@ -20,6 +26,7 @@ from metastore.domain.data_files import (
 )
 
 _AT_ONCE: Final = 32  # as many as Spark's listing by this project
+_AHEAD: Final = 64  # chunks whose results wait for the reader
 _STREAM_LOG: Final = "_spark_metadata"
 MOVED: Final = "_temp_"  # directory of files that an overwrite in place has moved away
 
@@ -32,6 +39,11 @@ class DataFile(NamedTuple):
     modified: int | None
     partition: int
     storage: int
+
+
+def data_files(page: bytes) -> list[DataFile]:
+    """Returns the files of a page of `paged`."""
+    return [DataFile._make(row) for row in rows(page)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +75,8 @@ class Lister:
         self._plan = plan
         self._writes: VisibleWrites = plan.writes
         self._systems = systems
-        # A partition may lie in the directory of another one, whose rows do not include it.
-        self._roots = {partition.location.rstrip("/") for partition in plan.partitions}
+        self._lock = Lock()
+        self._hashes: array[int] | None = None
 
     def partitions(self, numbers: Sequence[int], done: Callable[[int], None] = lambda _: None) -> Iterator[Listed]:
         """Yields the files of partitions of the plan, in this order. `done` receives the number of listed ones.
@@ -74,11 +86,17 @@ class Lister:
         if len(numbers) <= 1:
             yield from map(self._partition, numbers)
             return
+        waiting: deque[Future[list[Listed]]] = deque()
+        starts, listed = iter(range(0, len(numbers), _AT_ONCE)), 0
         with ThreadPoolExecutor(min(_AT_ONCE, len(numbers)), thread_name_prefix="listing") as threads:
-            chunks = [numbers[start : start + _AT_ONCE] for start in range(0, len(numbers), _AT_ONCE)]
-            for count, chunk in enumerate(threads.map(self._chunk, chunks), 1):
+            while True:
+                for start in islice(starts, _AHEAD - len(waiting)):
+                    waiting.append(threads.submit(self._chunk, numbers[start : start + _AT_ONCE]))
+                if not waiting:
+                    return
+                chunk = waiting.popleft().result()
                 yield from chunk
-                done(min(count * _AT_ONCE, len(numbers)))
+                done(listed := listed + len(chunk))
 
     def _chunk(self, numbers: Sequence[int]) -> list[Listed]:
         return [self._partition(number) for number in numbers]
@@ -109,9 +127,23 @@ class Lister:
         moved = any(name.startswith(MOVED) and self._writes.hides(name) for name in directory.directories)
         for name in directory.directories if descend else ():
             child = f"{location.rstrip('/')}/{name}"
-            if is_data_name(name) and child not in self._roots:
+            if is_data_name(name) and not self._is_partition(child):
                 files += self._below(child, number, descend=True)[0]
         return files, moved or not files
+
+    def _is_partition(self, location: str) -> bool:
+        """Returns whether a directory is that of a partition, whose rows the partition around it does not have.
+
+        Only tables with directories below those of partitions need this. A sorted array of hashes of 64 bits takes 8
+        bytes a partition, where a set of the locations would take hundreds.
+        """
+        with self._lock:
+            if self._hashes is None:
+                hashes = array("q", (hash(each.location.rstrip("/")) for each in self._plan.partitions))
+                self._hashes = array("q", sorted(hashes))
+        wanted = hash(location)
+        found = bisect_left(self._hashes, wanted)
+        return found < len(self._hashes) and self._hashes[found] == wanted
 
     def _visible(self, location: str, directory: Directory, number: int, pruned: Sequence[str] = ()) -> list[DataFile]:
         if marks_newer_rows(directory.files):

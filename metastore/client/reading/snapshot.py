@@ -7,17 +7,21 @@ therefore planned and listed again until both agree.
 from __future__ import annotations
 
 import time
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Final
 
 from metastore.client.client import MetastoreClient
 from metastore.client.errors import NoSuchTableError, StaleSnapshotError, UnreadableTableError
+from metastore.client.paged import paged
 from metastore.client.reading.buckets import files_of_buckets
 from metastore.client.reading.file_systems import FileSystems
 from metastore.client.reading.filters import parse_where
 from metastore.client.reading.formats import check_readable
-from metastore.client.reading.listing import MOVED, DataFile, Lister, list_directory
+from metastore.client.reading.listing import MOVED, DataFile, Lister, data_files, list_directory
 from metastore.client.reading.schema import Columns, columns_of
 from metastore.client.structs import ScanPartition, ScanPlan, Table
 from metastore.domain.expression import Expression
@@ -37,7 +41,7 @@ class Source:
     table: Table
     keys: tuple[str, ...]
     plan: ScanPlan
-    files: list[DataFile]
+    files: Sequence[DataFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +94,13 @@ class Snapshots:
                 ) from None
             width = len(table.partition_columns)
             for source in self._sources(found, predicate):
-                keep = [partition.values[:width] in values for partition in source.plan.partitions]
-                yield replace(source, files=[file for file in source.files if keep[file.partition]])
+                keep = bytearray(partition.values[:width] in values for partition in source.plan.partitions)
+                yield replace(source, files=paged((file for file in source.files if keep[file.partition]), data_files))
 
     def _source(self, table: Table, predicate: Expression | None) -> Source:
         started = time.monotonic()
         for attempt in range(10**6):
-            plan = self._client.plan_scan(table.database, table.name, predicate)
+            plan = self._client.plan_scan(table.database, table.name, predicate, paged=True)
             now = self._client.get_table(table.database, table.name)
             files, doubtful = self._listed(plan)
             if _same_table(now, table) and (not doubtful or self._confirmed(table, predicate, plan, doubtful, files)):
@@ -110,52 +114,75 @@ class Snapshots:
             time.sleep(_PAUSES[min(attempt, len(_PAUSES) - 1)])
         raise StaleSnapshotError(f"{table.full_name} is being overwritten in place; try again when that is done")
 
-    def _listed(self, plan: ScanPlan, numbers: Sequence[int] | None = None) -> tuple[list[DataFile], list[int]]:
+    def _listed(self, plan: ScanPlan, numbers: Sequence[int] | None = None) -> tuple[Sequence[DataFile], array[int]]:
         """Returns the files of partitions of a plan, and the numbers of those whose listing is doubtful."""
+        doubtful = array("q")
+        return paged(self._files(plan, numbers, doubtful), data_files), doubtful
+
+    def _files(self, plan: ScanPlan, numbers: Sequence[int] | None, doubtful: array[int]) -> Iterator[DataFile]:
+        """Yields the files of partitions. Adds the numbers of those whose listing is doubtful."""
         chosen = range(len(plan.partitions)) if numbers is None else numbers
-        files: list[DataFile] = []
-        doubtful = []
         listing = Lister(plan, self._systems).partitions(chosen, lambda done: self._progress(done, len(chosen)))
         for number, listed in zip(chosen, listing, strict=True):
-            files += listed.files
+            yield from listed.files
             if listed.doubtful:
                 doubtful.append(number)
-        return files, doubtful
 
     def _confirmed(
         self,
         table: Table,
         predicate: Expression | None,
         plan: ScanPlan,
-        doubtful: Sequence[int],
+        doubtful: array[int],
         files: Sequence[DataFile],
     ) -> bool:
         """Returns whether partitions without the expected files are really so: the catalog has not changed, no write
         has moved their files away, and a second listing finds the same files.
         """
-        if any(self._is_moved(plan, plan.partitions[number]) for number in doubtful):
+        moved = _Moved(plan, self._systems)
+        if any(moved.is_moved(plan.partitions[number]) for number in doubtful):
             return False
-        again = self._client.plan_scan(table.database, table.name, predicate, is_query=False)
-        current = {partition.values: (partition.location, partition.version) for partition in again.partitions}
+        # Both plans are in the order of names: the doubtful partitions must be a part of the new one, in this order.
+        again = iter(
+            self._client.plan_scan(table.database, table.name, predicate, is_query=False, paged=True).partitions
+        )
         for number in doubtful:
-            partition = plan.partitions[number]
-            if current.get(partition.values) != (partition.location, partition.version):
+            wanted = plan.partitions[number]
+            current = next((each for each in again if each.values == wanted.values), None)
+            if current is None or (current.location, current.version) != (wanted.location, wanted.version):
                 return False
-        chosen = set(doubtful)
-        return self._listed(plan, doubtful)[0] == [file for file in files if file.partition in chosen]
+        before = (file for file in files if _is_among(doubtful, file.partition))
+        after = self._files(plan, doubtful, array("q"))
+        return all(one == other for one, other in zip_longest(before, after))
 
-    def _is_moved(self, plan: ScanPlan, partition: ScanPartition) -> bool:
-        """Returns whether a write that is not published has moved the files of a partition away, to put its own there.
 
-        The Spark library moves a partition's directory next to itself, and the files of an unpartitioned table down.
-        """
+class _Moved:
+    """Looks for directories into which writes that are not published have moved the files of partitions.
+
+    The Spark library moves a partition's directory next to itself, and the files of an unpartitioned table down.
+    """
+
+    def __init__(self, plan: ScanPlan, systems: FileSystems) -> None:
+        self._plan, self._systems = plan, systems
+        self._directory, self._names = "", list[str]()  # the last one that was listed: partitions have it in common
+
+    def is_moved(self, partition: ScanPartition) -> bool:
         location = partition.location.rstrip("/")
         parent, _, name = location.rpartition("/")
         suffix = f"_{name.replace('=', '~', 1)}" if partition.values else ""
-        return any(
-            each.startswith(MOVED) and each.endswith(suffix) and plan.writes.hides(each)
-            for each in list_directory(self._systems, parent if partition.values else location).directories
-        )
+        return any(each.endswith(suffix) for each in self._moved(parent if partition.values else location))
+
+    def _moved(self, directory: str) -> list[str]:
+        if directory != self._directory:
+            names = list_directory(self._systems, directory).directories
+            self._names = [each for each in names if each.startswith(MOVED) and self._plan.writes.hides(each)]
+            self._directory = directory
+        return self._names
+
+
+def _is_among(numbers: array[int], number: int) -> bool:
+    found = bisect_left(numbers, number)
+    return found < len(numbers) and numbers[found] == number
 
 
 def _same_table(now: Table, before: Table) -> bool:

@@ -15,11 +15,9 @@ from metastore.storage.mapping.layout import (
     OpenHead,
     Tail,
     open_heads,
-    own_part,
     own_parts,
     partition_ending,
 )
-from metastore.storage.references import ScanRow
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 _OWN = fields_of(Partition, "values", "createTime", "lastAccessTime", "parameters", "writeId", sd=LOCATION_FIELDS)
@@ -65,13 +63,6 @@ def partition_endings(tails: Mapping[int, Tail], table: TableName) -> dict[int, 
     """Returns the common endings of a table's partitions, by descriptor id."""
     names = table.catalog, table.database, table.name
     return {descriptor_id: partition_ending(tail, *names) for descriptor_id, tail in tails.items()}
-
-
-def scan_row(head: OpenHead, version: int, descriptor_id: int) -> ScanRow:
-    """Decodes only the own fields of a partition."""
-    partition = own_part(Partition, head)
-    locations = partition.sd.skewedInfo.skewedColValueLocationMaps
-    return ScanRow(partition.values, partition.sd.location, locations, version, descriptor_id, partition.parameters)
 
 
 def decoded_partitions(

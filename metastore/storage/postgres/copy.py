@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -25,6 +26,7 @@ from metastore.storage.postgres.driver import LARGE, driver_cursor
 from metastore.storage.postgres.sql import Sql
 
 _HEADER: Final = 19  # bytes before the first row: signature, flags, length of the (empty) extension
+_END: Final = b"\xff\xff"
 _FIELDS: Final = struct.Struct("!h")
 _LENGTH: Final = struct.Struct("!i")
 _ARRAY: Final = struct.Struct("!iiI")  # number of dimensions, whether there are NULLs, type of the elements
@@ -38,7 +40,7 @@ def binary_row(connection: Connection, query: Sql) -> list[memoryview | None]:
     if len(row) > LARGE:
         link: Any = connection.connection.dbapi_connection
         link.has_large_buffers = True
-    return _columns(memoryview(row))
+    return row_columns(row)
 
 
 def binary_rows(connection: Connection, query: Sql) -> list[bytes]:
@@ -47,6 +49,22 @@ def binary_rows(connection: Connection, query: Sql) -> list[bytes]:
     Raises DBAPIError, and CallDeferredError while there is no memory for a large result.
     """
     messages = _Messages()
+    _copy(connection, query, messages)
+    *rows, _ = messages  # the last message is the end marker
+    if rows:
+        rows[0] = rows[0][_HEADER:]
+    return rows
+
+
+def stream_rows(connection: Connection, query: Sql, write: Callable[[bytes], None]) -> None:
+    """Passes each row to `write` as it arrives, in the form of `binary_rows`.
+
+    Raises DBAPIError, and CallDeferredError of `write`.
+    """
+    _copy(connection, query, _Stream(write))
+
+
+def _copy(connection: Connection, query: Sql, messages: _Messages | _Stream) -> None:
     with driver_cursor(connection, query.text) as cursor:
         statement = cursor.mogrify(query.text, query.values).decode()
         try:
@@ -54,10 +72,6 @@ def binary_rows(connection: Connection, query: Sql) -> list[bytes]:
         except CallDeferredError as deferred:
             connection.invalidate(deferred)  # PostgreSQL is still sending
             raise
-    *rows, _ = messages  # the last message is the end marker
-    if rows:
-        rows[0] = rows[0][_HEADER:]
-    return rows
 
 
 def column_slices(*sizes: int) -> list[slice]:
@@ -110,7 +124,24 @@ class _Messages(list[bytes]):
             claim_reply_memory(self._size)
 
 
-def _columns(data: memoryview) -> list[memoryview | None]:
+class _Stream:
+    """Passes on the rows that COPY writes, without the header and the end marker."""
+
+    def __init__(self, write: Callable[[bytes], None]) -> None:
+        self._write = write
+        self._is_first = True
+
+    def write(self, message: bytes) -> None:
+        """Passes on a row."""
+        if self._is_first:
+            self._is_first, message = False, message[_HEADER:]
+        if message and message != _END:
+            self._write(message)
+
+
+def row_columns(data: bytes | memoryview) -> list[memoryview | None]:
+    """Returns the columns of a row. None: NULL."""
+    data = memoryview(data)
     (count,), start = _FIELDS.unpack_from(data), _FIELDS.size
     values: list[memoryview | None] = []
     for _ in range(count):

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
-from metastore.encoding.binary import EncodedList, EncodedTexts, Joined
+from metastore.encoding.binary import EncodedList, EncodedTexts
 from metastore.storage.mapping.layout import OpenHead, descriptor_of, whole_partitions
-from metastore.storage.mapping.partitions import decoded_partitions, partition_endings, scan_row
+from metastore.storage.mapping.partitions import decoded_partitions, partition_endings
+from metastore.storage.mapping.scan_rows import ScanRows
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
-from metastore.storage.postgres.copy import binary_row, binary_rows, column_slices, integer_rows, texts
+from metastore.storage.postgres.copy import binary_row, binary_rows, column_slices, row_columns, stream_rows, texts
 from metastore.storage.postgres.driver import rows_of
 from metastore.storage.postgres.sql import Condition, Sql, all_of
 from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.visible_writes import visible_columns, visible_writes
-from metastore.storage.references import ScanRow, StoredPartition, TableRef, VisibleWrites
+from metastore.storage.references import StoredPartition, TableRef, VisibleWrites
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
 _BIGINT: Final = 8  # bytes
 _DESCRIPTOR_ID, _ENCODED = column_slices(_BIGINT)  # positions in a row of `select`
-# One statement, so that visible writes and partitions belong to the same snapshot.
+_IS_FIRST: Final = "row_number() OVER (ORDER BY name) = 1"
+# One statement, so that visible writes and partitions belong to the same snapshot. The first row has the writes.
 _SCAN = f"""
-    SELECT string_agg(encoded, '' ORDER BY name),
-           string_agg(
-               int8send(octet_length(encoded)) || int8send(version) || int8send(descriptor_id), '' ORDER BY name
-           ),
-           {", ".join(visible_columns("%s"))}
+    SELECT version, descriptor_id,
+           {", ".join(f"CASE WHEN {_IS_FIRST} THEN {each} END" for each in visible_columns("%s"))},
+           encoded
 """
+_SCANNED = struct.Struct("!hi8si8siii")  # of a row without writes: 5 columns, and their sizes (`postgres.copy`)
 
 _IDS = """
     SELECT p.table_id, p.name, p.id FROM unnest(cast(%s AS bigint[]), cast(%s AS text[])) AS wanted(table_id, name)
@@ -78,23 +80,34 @@ class Partitions(Repository):
             for (_, _, number, name, version), struct in zip(rows, structs, strict=True)
         ]
 
-    def select_scan(self, table: TableRef, condition: Condition | None) -> tuple[list[ScanRow], VisibleWrites]:
-        """Reads the own fields of partitions, for a scan, and the writes that are visible in the same snapshot."""
-        query = _query(_SCAN, _chosen(table, condition), values=(table.id, table.id))
-        joined, packed, last, open_writes = binary_row(self._connection, query)
-        numbers = integer_rows(packed, 3)
-        heads = cast(Sequence[OpenHead], Joined(joined or b"", [size for size, _, _ in numbers]))
-        rows = [
-            scan_row(head, version, descriptor_id)
-            for head, (_, version, descriptor_id) in zip(heads, numbers, strict=True)
-        ]
-        return rows, visible_writes(last, open_writes)
+    def select_scan(
+        self, table: TableRef, condition: Condition | None, *, packed: bool = False
+    ) -> tuple[ScanRows, VisibleWrites]:
+        """Reads the own fields of partitions, for a scan, and the writes that are visible in the same snapshot.
 
-    def descriptors(self, rows: Sequence[ScanRow], own: StorageDescriptor) -> dict[int | None, StorageDescriptor]:
-        """Returns the descriptors that the rows share, by id. `own`: the descriptor of the table itself (id None)."""
-        numbers = dict.fromkeys(row.descriptor_id for row in rows)
-        tails = self._descriptors.tails([number for number in numbers if number is not None])
-        return {number: own if number is None else descriptor_of(tails[number]) for number in numbers}
+        `packed`: keeps the rows of large tables compressed.
+        """
+        rows, writes = ScanRows(packed=packed), visible_writes(None, None)
+
+        def add(row: bytes) -> None:
+            nonlocal writes
+            if rows.count:
+                _, _, version, _, descriptor_id, _, _, _ = _SCANNED.unpack_from(row)
+                rows.add(row[_SCANNED.size :], version, descriptor_id)
+                return
+            version, descriptor_id, last, open_writes, head = row_columns(row)
+            writes = visible_writes(last, open_writes)
+            rows.add(*(bytes(each or b"") for each in (head, version, descriptor_id)))
+
+        stream_rows(
+            self._connection, _query(_SCAN, _chosen(table, condition), "ORDER BY name", (table.id, table.id)), add
+        )
+        return rows, writes
+
+    def descriptors(self, numbers: Sequence[int]) -> dict[int | None, StorageDescriptor]:
+        """Returns shared descriptors, by id, in this order."""
+        tails = self._descriptors.tails(numbers)
+        return {number: descriptor_of(tails[number]) for number in numbers}
 
     def names(self, table: TableRef, condition: Condition | None = None, limit: int | None = None) -> EncodedTexts:
         """Lists escaped names, ascending."""

@@ -152,6 +152,7 @@ class ScanRequest(TBase):
      - catName
      - state
      - unrecorded
+     - paged
 
     """
 
@@ -162,16 +163,18 @@ class ScanRequest(TBase):
         'catName',
         'state',
         'unrecorded',
+        'paged',
     )
 
 
-    def __init__(self, dbName=None, tableName=None, predicate=None, catName=None, state=None, unrecorded=None,):
+    def __init__(self, dbName=None, tableName=None, predicate=None, catName=None, state=None, unrecorded=None, paged=None,):
         self.dbName = dbName
         self.tableName = tableName
         self.predicate = predicate
         self.catName = catName
         self.state = state
         self.unrecorded = unrecorded
+        self.paged = paged
 
 
 class ScanValuesRequest(TBase):
@@ -333,6 +336,45 @@ class ScanBuckets(TBase):
         self.bucketingVersion = bucketingVersion
 
 
+class ScanPage(TBase):
+    """
+    Consecutive partitions of a plan.
+
+    Attributes:
+     - partitions
+
+    """
+
+    __slots__ = (
+        'partitions',
+    )
+
+
+    def __init__(self, partitions=None,):
+        self.partitions = partitions
+
+
+class PackedScanPage(TBase):
+    """
+    A page in Thrift's binary protocol, compressed (zlib, RFC 1950), so that a client can read a large plan by pages.
+
+    Attributes:
+     - count
+     - page
+
+    """
+
+    __slots__ = (
+        'count',
+        'page',
+    )
+
+
+    def __init__(self, count=None, page=None,):
+        self.count = count
+        self.page = page
+
+
 class ScanPlan(TBase):
     """
     Attributes:
@@ -343,6 +385,7 @@ class ScanPlan(TBase):
      - highestWrite
      - openWrites
      - buckets
+     - pages
 
     """
 
@@ -354,10 +397,11 @@ class ScanPlan(TBase):
         'highestWrite',
         'openWrites',
         'buckets',
+        'pages',
     )
 
 
-    def __init__(self, partitions=None, storages=None, tableVersion=None, writeToken=None, highestWrite=None, openWrites=None, buckets=None,):
+    def __init__(self, partitions=None, storages=None, tableVersion=None, writeToken=None, highestWrite=None, openWrites=None, buckets=None, pages=None,):
         self.partitions = partitions
         self.storages = storages
         self.tableVersion = tableVersion
@@ -365,6 +409,7 @@ class ScanPlan(TBase):
         self.highestWrite = highestWrite
         self.openWrites = openWrites
         self.buckets = buckets
+        self.pages = pages
 
 
 class BeginWriteRequest(TBase):
@@ -1674,6 +1719,7 @@ ScanRequest.thrift_spec = (
     None,  # 5
     (6, TType.STRING, 'state', 'UTF8', None, ),  # 6
     (7, TType.BOOL, 'unrecorded', None, None, ),  # 7
+    (8, TType.BOOL, 'paged', None, None, ),  # 8
 )
 all_structs.append(ScanValuesRequest)
 ScanValuesRequest.thrift_spec = (
@@ -1722,6 +1768,17 @@ ScanBuckets.thrift_spec = (
     (2, TType.I32, 'count', None, None, ),  # 2
     (3, TType.STRING, 'bucketingVersion', 'UTF8', None, ),  # 3
 )
+all_structs.append(ScanPage)
+ScanPage.thrift_spec = (
+    None,  # 0
+    (1, TType.LIST, 'partitions', (TType.STRUCT, [ScanPartition, None], False), None, ),  # 1
+)
+all_structs.append(PackedScanPage)
+PackedScanPage.thrift_spec = (
+    None,  # 0
+    (1, TType.I32, 'count', None, None, ),  # 1
+    (2, TType.STRING, 'page', 'BINARY', None, ),  # 2
+)
 all_structs.append(ScanPlan)
 ScanPlan.thrift_spec = (
     None,  # 0
@@ -1734,6 +1791,7 @@ ScanPlan.thrift_spec = (
     (7, TType.I64, 'highestWrite', None, None, ),  # 7
     (8, TType.LIST, 'openWrites', (TType.I64, None, False), None, ),  # 8
     (9, TType.STRUCT, 'buckets', [ScanBuckets, None], None, ),  # 9
+    (10, TType.LIST, 'pages', (TType.STRUCT, [PackedScanPage, None], False), None, ),  # 10
 )
 all_structs.append(BeginWriteRequest)
 BeginWriteRequest.thrift_spec = (
