@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 from metastore.client.reading.file_systems import FileSystems
 from metastore.client.reading.filters import row_filter
 from metastore.client.reading.fragments import FragmentList
-from metastore.client.reading.io_threads import one_more_io_thread
+from metastore.client.reading.io_threads import one_more_io_thread, until_exit
 from metastore.client.reading.scan import Scan
 from metastore.client.reading.schema import Column, Columns
 from metastore.client.reading.snapshot import Snapshot
@@ -72,6 +72,33 @@ class HiveDataset(ds.FileSystemDataset):  # type: ignore[misc]
         names = self.schema.names if columns is None else columns
         outer = {name: value for name, value in options.items() if name in _SCAN_OPTIONS}
         return ds.Scanner.from_batches(reader, columns=names, **outer)
+
+    def to_batches(
+        self,
+        columns: Any = None,
+        filter: pc.Expression | None = None,  # noqa: A002 - pyarrow's name
+        **options: Any,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields the rows, as `pyarrow.dataset.Dataset.to_batches`, but reads nothing for batches that nobody takes.
+
+        Reading raises StaleSnapshotError as `scanner` does.
+        """
+        names = self.schema.names if columns is None else columns
+        for batch in self._batches(self._wanted(columns, filter), filter, options):
+            if isinstance(names, Mapping):
+                yield from ds.dataset(pa.Table.from_batches([batch])).to_batches(columns=names)
+            else:
+                yield batch.select(names)
+
+    def head(self, num_rows: int, columns: Any = None, **options: Any) -> pa.Table:
+        """Returns the first rows, as `pyarrow.dataset.Dataset.head`."""
+        found, missing = [], num_rows
+        for batch in self.to_batches(columns, **options):
+            found.append(batch[:missing])
+            missing -= found[-1].num_rows
+            if not missing:
+                break
+        return pa.Table.from_batches(found) if found else self.scanner(columns, **options).head(0)
 
     def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:  # noqa: A002 - pyarrow's name
         """Returns the number of rows. Without a filter on columns of the files, it only reads their footers."""
@@ -136,7 +163,7 @@ class HiveDataset(ds.FileSystemDataset):  # type: ignore[misc]
         scan = Scan(self._snapshot, self._fragments, self._systems, tuple(wanted), self._progress)
         filters = [each for each in (self._predicate(), self._extra, filter_) if each is not None]
         with one_more_io_thread():
-            yield from scan.batches(filters, options)
+            yield from until_exit(scan.batches(filters, options))
 
 
 def _in_memory(dataset: ds.Dataset) -> ds.Dataset:

@@ -2,18 +2,26 @@
 
 Arrow runs the generator of a dataset's batches on one of them. The generator reads files with Arrow, which needs such
 threads, too: as many reads at once as there are threads would wait for each other for ever.
+
+Arrow reads ahead, also for a reader that has all the rows it wants. Python kills threads that need it after it has
+begun to exit; Arrow then aborts the process, or waits for them for ever. The exit therefore ends all reads first.
 """
 
 from __future__ import annotations
 
+import atexit
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
-from typing import Final
+from threading import Condition, Lock
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
+T = TypeVar("T")
 _LOCK: Final = Lock()
+_QUIET: Final = 1.0  # seconds without a step, after which a read does not continue
+_LAST: Final = 0.1  # seconds
 
 
 @contextmanager
@@ -29,3 +37,68 @@ def one_more_io_thread() -> Iterator[None]:
 def _add(count: int) -> None:
     with _LOCK:
         pa.set_io_thread_count(pa.io_thread_count() + count)
+
+
+class _Reads:
+    """The reads that Arrow's threads may continue at any time."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._begun = self._running = self._steps = 0
+        self._ended = False
+
+    def begin(self) -> None:
+        with self._changed:
+            self._begun += 1
+
+    def finish(self) -> None:
+        with self._changed:
+            self._begun -= 1
+            self._changed.notify_all()
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        with self._changed:
+            self._steps += 1
+            if self._ended:
+                raise RuntimeError("this process is exiting: no more rows can be read")
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify_all()
+
+    def end(self) -> None:
+        """Rejects further steps, and waits until no thread makes one: all reads have finished, or none tries for a
+        while, because Arrow has read ahead far enough.
+        """
+        with self._changed:
+            self._ended = True
+            is_used = self._begun > 0
+            steps = -1
+            while self._running or (self._begun and steps != self._steps):
+                steps = self._steps
+                self._changed.wait_for(lambda: not self._begun, _QUIET)
+        if is_used:
+            time.sleep(_LAST)  # the threads let go of what they have of Python
+
+
+_READS: Final = _Reads()
+atexit.register(_READS.end)
+
+
+def until_exit(items: Iterator[T]) -> Iterator[T]:
+    """Yields the items. Each step ends before Python exits; none begins afterwards."""
+    _READS.begin()
+    try:
+        while True:
+            with _READS.step():
+                try:
+                    item = next(items)
+                except StopIteration:
+                    return
+            yield item
+    finally:
+        _READS.finish()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +17,7 @@ from metastore.client.reading import dataset as dataset_module
 from metastore.client.reading import fragments, listing
 from metastore.client.reading.listing import DataFile
 from metastore.client.structs import ScanPartition
+from tests.fixtures.server import Server
 from tests.wire.builders import columns, descriptor, partition
 from tests.wire.reading.tables import Written, make_table, write_file
 
@@ -95,6 +98,12 @@ def test_parts_of_many_partitions(metastore: MetastoreClient, table: Written) ->
     assert sorted(part.to_table()["n"].to_pylist()) == sorted(
         row.partition["n"] and int(row.partition["n"]) for row in list(files(metastore, table.full_name))[1::1_000]
     )
+
+
+def test_a_process_ends_while_arrow_reads_ahead(metastore_server: Server, table: Written) -> None:
+    read = f"dataset({metastore_server.uri!r}, {table.full_name!r}).scanner().head(3)"
+    code = f"from metastore.client import dataset; {read}"
+    assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0
 
 
 def test_a_server_that_sends_no_pages(
