@@ -20,6 +20,7 @@ class MetastoreError(Exception):
     """
 
     is_denial = False  # denied by authorization; such calls are audited
+    exit_status = 1  # of a command that it ends
 
     def __init__(self, *text: object, others: Iterable[str] = ()) -> None:
         super().__init__(*text)
@@ -28,6 +29,12 @@ class MetastoreError(Exception):
 
 class NotFoundError(MetastoreError):
     """A catalog, database, table, partition or other object does not exist."""
+
+
+class NotInTimeError(MetastoreError):
+    """What a command waits for has not happened in time."""
+
+    exit_status = 3
 
 
 class HiddenError(NotFoundError):

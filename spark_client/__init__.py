@@ -19,6 +19,7 @@ from spark_client.survey.check_buckets import BucketProblem, check_buckets
 from spark_client.survey.find_skew import find_skew, survey_skew
 from spark_client.survey.suggestion import HeavyValue, SkewSuggestion
 from spark_client.table.directory_names import register_directory_function
+from spark_client.waiting import wait_for
 from spark_client.write.result import WriteResult, WrittenPartition
 from spark_client.writer import write
 
@@ -41,5 +42,6 @@ __all__ = [
     "session",
     "skew_join",
     "survey_skew",
+    "wait_for",
     "write",
 ]

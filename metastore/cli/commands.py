@@ -41,7 +41,7 @@ def run(arguments: list[str] | None = None) -> int:
         end = "" if message.endswith((".", "?")) else "."
         return _fail(f"{message}{end} See: {command} --help", error.exit_code)
     except MetastoreError as error:
-        return _fail(str(error), 1)
+        return _fail(str(error), error.exit_status)
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
     except BrokenPipeError:  # the reader of a pipe has exited, as in `metastore tables x | head`
@@ -257,15 +257,20 @@ def partitions() -> None:
 
 @partitions.command("wait")
 @click.argument("name", metavar="DATABASE.TABLE")
-@click.argument("spec", metavar="COLUMN=VALUE[/COLUMN=VALUE]")
-@click.option("--dependencies", "bases", is_flag=True, help="Also wait for all partitions that it depends on.")
+@click.argument("specs", metavar="COLUMN=VALUE[/COLUMN=VALUE]...", nargs=-1, required=True)
+@click.option("--dependencies", "bases", is_flag=True, help="Also wait for all partitions that they depend on.")
 @click.option("--timeout", type=DURATION, help="Maximum time to wait. Default: no limit.")
 @uri_option
-def wait(name: str, spec: str, bases: bool, timeout: float | None, uri: str) -> None:
-    """Wait until a partition exists. The exit status is 1 after a timeout."""
+def wait(name: str, specs: tuple[str, ...], bases: bool, timeout: float | None, uri: str) -> None:
+    """Wait until all these partitions exist.
+
+    A VALUE may be a range of days or whole numbers: ds=2026-01-01..2026-01-31/hour=00..23.
+
+    The exit status is 0 when all exist, 3 when the time is over, and 1 after an error.
+    """
     from metastore.cli.dependencies import wait as run_wait
 
-    click.echo(run_wait(uri, name, spec, dependencies=bases, timeout=timeout))
+    click.echo(run_wait(uri, name, specs, dependencies=bases, timeout=timeout))
 
 
 @metastore.group(cls=Group)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
 
-from metastore.cli.client import connected
+from metastore.cli.client import connected, connected_client
 from metastore.cli.dependency_formats import FORMATS, Query
+from metastore.cli.names import split_table
 from metastore.cli.printing import print_table, printable
+from metastore.client.waiting import wait_for
 from metastore.domain.dependencies import state_of
-from metastore.domain.keys import KeyKind, kind_of, sort_key
-from metastore.domain.names import fold_column
-from metastore.domain.partition_names import DEFAULT_PARTITION, parse_name
-from metastore.errors import InvalidInputError, NotFoundError
+from metastore.domain.partition_ranges import leading_values
+from metastore.errors import NotInTimeError
 from thrift_idl.gen.metastore.ttypes import DependenciesRequest, DependencyDirection, WaitRequest
 
-_WAIT = 10.0  # seconds that one call waits, as servers limit it
-_NAMED = 5  # bases in an error
-_PAUSE = 1.0  # seconds before the next call to a server that has too many waiting calls and returns at once
+_NAMED = 5  # objects in an error
+_INVALID = "{!r} is not a valid name. Write DATABASE.TABLE or DATABASE.TABLE@column=value."
 
 
 class Target(NamedTuple):
@@ -85,25 +84,33 @@ def show_impact(uri: str, name: str) -> None:
     print_table(f"Dependents of {target}", ("dependent", "state", "reads"), rows)
 
 
-def wait(uri: str, name: str, spec: str, *, dependencies: bool, timeout: float | None) -> str:
-    """Waits until a partition exists. Returns a confirmation.
+def wait(uri: str, name: str, specs: Sequence[str], *, dependencies: bool, timeout: float | None) -> str:
+    """Waits until all partitions exist. Returns a confirmation. `dependencies`: also waits for what they depend on.
 
-    Each call blocks in the server until the partition is added, so nothing is polled. `dependencies`: also wait for all
-    partitions that it depends on. Raises NotFoundError after `timeout` seconds.
+    Raises NotInTimeError after `timeout` seconds, NotFoundError, InvalidInputError.
     """
-    deadline = None if timeout is None else time.monotonic() + timeout
-    with connected(uri) as client:
-        target = _parse_target(client, f"{name}@{spec}")
-        while True:
-            started = time.monotonic()
-            left = _WAIT if deadline is None else max(0.0, min(_WAIT, deadline - started))
-            request = WaitRequest(target.database, target.table, target.values, None, dependencies, int(left * 1000))
-            if client.wait_for_partition(request):
-                return f"{target} exists."
-            if deadline is not None and time.monotonic() >= deadline:
-                raise NotFoundError(f"{_lacking(client, target, dependencies)} after {timeout:g} seconds.")
-            if time.monotonic() - started < left / 2:
-                time.sleep(_PAUSE)
+    if not all(specs):
+        raise click.UsageError(_INVALID.format(f"{name}@"))
+    with connected_client(uri) as client:
+        database, table = split_table(name)
+        waited = wait_for(client, database, table, specs, dependencies=dependencies, timeout=timeout)
+        full_name = f"{database}.{table}"
+        if not waited.missing:
+            names = [f"{full_name}@{each}" for each in waited.found]
+            return f"{names[0]} exists." if len(names) == 1 else f"{len(names)} partitions of {full_name} exist."
+        total = len(waited.found) + len(waited.missing)
+        if total == 1:
+            target = _parse_target(client.methods, f"{full_name}@{waited.missing[0]}")
+            lacking = _lacking(client.methods, target, dependencies)
+        else:
+            lacking = f"{full_name}: {len(waited.missing)} of {total} partitions {_among(waited.missing)}"
+            lacking += ", or what they depend on, do not exist" if dependencies else " do not exist"
+        raise NotInTimeError(f"{lacking} after {timeout or 0:g} seconds.")
+
+
+def _among(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"({', '.join(names[:_NAMED])}{more})"
 
 
 def _lacking(client: Any, target: Target, dependencies: bool) -> str:
@@ -141,25 +148,8 @@ def _parse_target(client: Any, name: str) -> Target:
     database, _, table = full_name.rpartition(".")
     database = database or "default"
     if not table or (at and not spec):
-        raise click.UsageError(f"{name!r} is not a valid name. Write DATABASE.TABLE or DATABASE.TABLE@column=value.")
+        raise click.UsageError(_INVALID.format(name))
     if not spec:
         return Target(database, table, None, None)
     types = {key.name: key.type for key in client.get_table(database, table).partitionKeys}
-    keys = list(types)
-    if not keys:
-        raise InvalidInputError(f"Table {database}.{table} is not partitioned.")
-    pairs = parse_name(spec)
-    values = {fold_column(column): value for column, value in pairs}
-    columns = keys[: len(values)]
-    if not values or set(columns) != values.keys():
-        raise InvalidInputError(
-            f"{spec} does not name the first partition columns of {database}.{table}. They are: {', '.join(keys)}."
-        )
-    for column in columns:
-        kind = kind_of(types[column])
-        if kind is not KeyKind.OTHER and values[column] != DEFAULT_PARTITION and sort_key(kind, values[column]) is None:
-            raise InvalidInputError(
-                f"{column}={values[column]} names no partition of {database}.{table}: the column {column} has the type "
-                f"{types[column]}"
-            )
-    return Target(database, table, [values[column] for column in columns], spec)
+    return Target(database, table, leading_values(f"{database}.{table}", types, spec), spec)

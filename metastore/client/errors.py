@@ -89,3 +89,7 @@ class InvalidFilterError(ClientError, ValueError):
 
 class StaleSnapshotError(ClientError):
     """A file of a dataset is gone or was replaced: the reader is later than the retention of replaced files."""
+
+
+class NotInTimeError(ClientError, TimeoutError):
+    """Partitions for which a program waits do not exist in time."""

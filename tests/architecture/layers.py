@@ -46,7 +46,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
         ("table",),
         ("scan",),
         ("write",),
-        ("survey", "joins", "care", "care_statistics"),
+        ("survey", "joins", "care", "care_statistics", "waiting"),
         ("statements.grammar",),
         ("statements.run",),
         ("streams",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,16 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException, QueryExecutionException
 
-from spark_client import Session, scan_report
+from spark_client import Session, scan_report, wait_for
 from spark_client import write as write_rows
 from spark_client.errors import (
+    InvalidArgumentError,
     InvalidInsertError,
     InvalidStatementError,
     MetastoreRefusedError,
     NoSuchPartitionError,
     NoSuchTableError,
+    NotInTimeError,
     PartitionExistsError,
     SparkClientError,
     TableExistsError,
@@ -398,3 +401,17 @@ def test_columns_are_added_to_both_bases_while_the_table_moves(spark: Session, s
     assert spark.table("Tdep").columns == ["key", "value", "more", "ds"]
     spark.sql("insert into T2 values ('k2', 'v', 5, '11', '1', '2')")
     assert (count(spark, "Tdep"), count(spark, "Tdep", "more = 5")) == (26, 1)
+
+
+def test_waiting_for_partitions(spark: Session, empty_seed: str) -> None:
+    spark.sql("alter table Tdep add partition (ds = '1')")
+    with pytest.raises(NotInTimeError, match=r"do not exist after 0 seconds: ds=1/hr=01, ds=1/hr=02$"):
+        wait_for("T", "ds=1/hr=01..02", timeout=0, spark=spark)
+    with pytest.raises(NotInTimeError, match=r"or what they depend on, do not exist after 0 seconds: ds=1$"):
+        wait_for(f"{empty_seed}.Tdep", ["ds=1"], dependencies=True, timeout=0, spark=spark)
+    with ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(wait_for, f"{empty_seed}.Tdep", "ds=1", dependencies=True, timeout=120, spark=spark)
+        spark.sql("alter table T add partition (ds = '1', hr = '01')")
+        assert waiting.result() == ("ds=1",)
+    with pytest.raises(InvalidArgumentError, match="does not name the first partition columns"):
+        wait_for("T", "hr=1", spark=spark)

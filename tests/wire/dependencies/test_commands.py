@@ -158,6 +158,27 @@ def test_wait(client: Any, shown: Any, chain: str) -> None:
         (["dependencies", "{}.t@x"], "does not name the first partition columns"),
         (["dependencies", "{}.t@ds=1/hr=1/min=1"], "does not name the first partition columns"),
         (["impact", "{}.nope@ds=1"], "nope"),
+        (
+            ["impact", "{}.days@day=2026-13-45"],
+            "day=2026-13-45 names no partition of {0}.days: the column day has the type date",
+        ),
+        (["dependencies", "{}.plain@ds=1"], "{}.plain is not partitioned"),
+        (["partitions", "wait", "{}.nope", "ds=1"], "nope"),
+        (["partitions", "wait", "{}.t", "ds=3..1"], "The range of ds=3..1 is empty"),
+        (["partitions", "wait", "{}.t", "ds=1..10001"], "The range of ds=1..10001 has more than 10,000 values"),
+        (["partitions", "wait", "{}.t", "ds=1..200/hr=1..200"], "names more than 10,000 partitions of {}.t"),
+        (["partitions", "wait", "{}.days", "day=2026-02-30..2026-03-02"], "is no range of days"),
+    ],
+)
+def test_mistakes_are_one_line(shown: Any, chain: str, arguments: list[str], text: str) -> None:
+    line = shown(*[argument.format(chain) for argument in arguments], status=1)
+    assert line.count("\n") == 1
+    assert text.format(chain) in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
         (["partitions", "wait", "{}.t", "ds=9", "--timeout", "0.05"], "{}.t@ds=9 does not exist after 0.05 seconds"),
         (
             ["partitions", "wait", "{}.tdep", "ds=2", "--dependencies", "--timeout", "0.05"],
@@ -168,17 +189,23 @@ def test_wait(client: Any, shown: Any, chain: str) -> None:
             "{}.tdep@ds=7 does not exist after 0.05 seconds",
         ),
         (
-            ["impact", "{}.days@day=2026-13-45"],
-            "day=2026-13-45 names no partition of {0}.days: the column day has the type date",
+            ["partitions", "wait", "{}.t", "ds=0..9/hr=1", "ds=9", "ds=1", "--timeout", "0.05"],
+            "{}.t: 10 of 12 partitions (ds=0/hr=1, ds=2/hr=1, ds=3/hr=1, ds=4/hr=1, ds=5/hr=1 and 5 more) do not exist",
         ),
-        (["dependencies", "{}.plain@ds=1"], "{}.plain is not partitioned"),
-        (["partitions", "wait", "{}.nope", "ds=1"], "nope"),
     ],
 )
-def test_mistakes_are_one_line(shown: Any, chain: str, arguments: list[str], text: str) -> None:
-    line = shown(*[argument.format(chain) for argument in arguments], status=1)
+def test_a_limit_has_a_status_of_its_own(shown: Any, chain: str, arguments: list[str], text: str) -> None:
+    line = shown(*[argument.format(chain) for argument in arguments], status=3)
     assert line.count("\n") == 1
     assert text.format(chain) in line
+
+
+def test_wait_for_a_range(client: Any, shown: Any, chain: str) -> None:
+    with ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(shown, "partitions", "wait", f"{chain}.t", "ds=4..6/hr=1", "ds=1", "--timeout", "60")
+        for day in ("6", "5", "4"):
+            add(client, chain, "t", [day, "1"])
+        assert waiting.result() == f"4 partitions of {chain}.t exist.\n"
 
 
 @pytest.mark.parametrize(
