@@ -17,7 +17,7 @@ import click
 from metastore.cli.access_commands import check_security, rights, tokens, users
 from metastore.cli.care_commands import care
 from metastore.cli.database_commands import db, export
-from metastore.cli.file_commands import check, clean, dropped, files, history, protect, undrop, unprotect
+from metastore.cli.file_commands import check, clean, dropped, events, files, history, protect, undrop, unprotect
 from metastore.cli.import_commands import import_
 from metastore.cli.options import DATABASE, DURATION, Group, SectionedCommand, formats, settings_options, uri_option
 from metastore.cli.printing import printable
@@ -393,6 +393,7 @@ for command in (
     dropped,
     files,
     undrop,
+    events,
     history,
     check,
     clean,

@@ -99,6 +99,38 @@ def history(name: str, at: str | None, uri: str) -> None:
 
 @click.command()
 @click.argument("name", metavar="[DATABASE[.TABLE]]", default="")
+@click.option("--type", "types", metavar="TYPE", multiple=True, help="Only events of this type, such as ADD_PARTITION.")
+@click.option(
+    "--after",
+    type=click.IntRange(0),
+    help="Number of the last event that you have read. Default: all stored events; with --follow, new ones.",
+)
+@click.option("--follow", is_flag=True, help="Wait for more events until Ctrl-C.")
+@click.option("--details", is_flag=True, help="With --format json: Hive's messages, too, with the changed objects.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["lines", "json"]),
+    default="lines",
+    show_default=True,
+    help="lines: number, time, type, object and partitions, separated by tabs. json: one JSON object per line.",
+)
+@uri_option
+def events(
+    name: str, types: tuple[str, ...], after: int | None, follow: bool, details: bool, form: str, uri: str
+) -> None:
+    """Print the changes of all objects, or of a database or table.
+
+    A line of the type MISSED stands for events that the server no longer has. Events of objects that you may not see
+    are left out.
+    """
+    from metastore.cli.event_log import show_events
+
+    show_events(uri, name, types, after, follow=follow, details=details, form=form)
+
+
+@click.command()
+@click.argument("name", metavar="[DATABASE[.TABLE]]", default="")
 @click.option(
     "--repair",
     is_flag=True,

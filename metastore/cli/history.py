@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from metastore.cli.client import connected
+from metastore.cli.event_log import batches
 from metastore.cli.names import split_table
 from metastore.cli.options import moment
 from metastore.cli.printing import print_properties, print_table
-from metastore.client.errors import MetastoreRefusedError
 from metastore.encoding.event_changes import changes_of, properties, table_of, type_of
 from metastore.errors import NotFoundError
-from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, NotificationEventRequest, Table
-
-_BATCH: Final = 1000  # events read in one call
+from thrift_idl.gen.hive_metastore.ttypes import NotificationEvent, Table
 
 
 def history(uri: str, name: str, at: str | None) -> str:
@@ -40,21 +38,8 @@ def history(uri: str, name: str, at: str | None) -> str:
 
 def _events(uri: str, database: str, table: str) -> Iterator[NotificationEvent]:
     """Yields the events of the table that has this name now, including events under its earlier names."""
-    events: list[NotificationEvent] = []
     with connected(uri) as client:
-        last, most = 0, _BATCH
-        while True:
-            try:
-                batch = client.get_next_notification(NotificationEventRequest(last, most)).events
-            except MetastoreRefusedError:
-                if most == 1:
-                    raise
-                most = max(1, most // 4)  # the events are too large for one reply
-                continue
-            if not batch:
-                break
-            last = batch[-1].eventId
-            events += [event for event in batch if event.tableName]
+        events = [event for batch in batches(client, 0) for event in batch if event.tableName]
     name, matches = (database, table), []
     for event in reversed(events):  # from new to old: a rename gives the name to look for in older events
         if (event.dbName, event.tableName) == name:

@@ -1,0 +1,107 @@
+"""The stream of events of the notification log, as programs outside of Hive read it: JSON objects, and what is missing.
+
+Event numbers have no gaps, because they follow the order of the commits. A gap is therefore a part of the log that was
+deleted after its retention, or was lost with a database that was restored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+MISSED: Final = "MISSED"
+"""The type of an object that stands for events that the log no longer has."""
+REWOUND: Final = "REWOUND"
+"""The type of an object that says that the numbers begin again, because the database is of an older moment."""
+
+
+class LoggedEvent(NamedTuple):
+    """An event of the log. `time`: seconds since 1970. `message`: Hive's JSON text."""
+
+    number: int
+    time: int
+    type: str
+    catalog: str | None
+    database: str | None
+    table: str | None
+    message: str
+
+
+class Wanted(NamedTuple):
+    """Selects events. None and empty mean all. Names are in lower case, types in upper case."""
+
+    database: str | None = None
+    table: str | None = None
+    types: Sequence[str] = ()
+
+    def includes(self, event: LoggedEvent) -> bool:
+        """Returns whether an event is selected."""
+        return (
+            (self.database is None or event.database == self.database)
+            and (self.table is None or event.table == self.table)
+            and (not self.types or event.type in self.types)
+        )
+
+
+def event_object(event: LoggedEvent, *, details: bool) -> dict[str, Any]:
+    """Returns an event as a JSON object: `id`, `time` (RFC 3339), `type`, and what is known of `catalog`, `database`,
+    `table`, `partitions` (objects of values by column) and `user`.
+
+    `details`: with Hive's message as `message`. It has the whole objects, and can be large.
+    """
+    message = json.loads(event.message)
+    single = message.get("keyValues") or message.get("partKeyVals")
+    known = {
+        "catalog": event.catalog,
+        "database": event.database,
+        "table": event.table,
+        "partitions": message.get("partitions") or ([single] if single else None),
+        "user": message.get("user"),
+        "message": message if details else None,
+    }
+    shown = {name: value for name, value in known.items() if value is not None}
+    return {"id": event.number, "time": _rfc_3339(event.time), "type": event.type, **shown}
+
+
+class Position:
+    """The place of a reader in the log."""
+
+    def __init__(self, after: int, *, known: bool) -> None:
+        """`after`: the number of the last event that was read. `known`: whether the reader has read the log up to it:
+        what is missing before the first event is otherwise no loss.
+        """
+        self.after = after
+        self._known = known
+
+    def take(
+        self, events: Iterable[LoggedEvent], hidden: str, wanted: Wanted, *, details: bool
+    ) -> Iterator[dict[str, Any]]:
+        """Yields the objects of the next events, which were read without a filter, and moves on.
+
+        `hidden`: the type of events whose objects the caller may not see. They have a number only, and are left out.
+        """
+        for event in events:
+            if self._known and event.number > self.after + 1:
+                yield {
+                    "id": event.number - 1,
+                    "type": MISSED,
+                    "first": self.after + 1,
+                    "last": event.number - 1,
+                    "reason": "the log no longer has these events, or they were lost with the database that had them",
+                }
+            self.after, self._known = event.number, True
+            if event.type != hidden and wanted.includes(event):
+                yield event_object(event, details=details)
+
+    def rewind(self, last: int) -> Iterator[dict[str, Any]]:
+        """Yields an object if the log ends before this position, which then becomes its end. `last`: its last event."""
+        if last < self.after:
+            reason = "the database is of an older moment: events after this one come again with other contents"
+            yield {"id": last, "type": REWOUND, "from": self.after, "reason": reason}
+            self.after = last
+
+
+def _rfc_3339(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
