@@ -218,6 +218,7 @@ CONTRADICTIONS = {
     "warehouse.volume has no effect": "warehouse.volume.storage=1Gi",
     "warehouse.volume.existingClaim and": VOLUME + "warehouse.volume.existingClaim=x",
     "accessMode ReadWriteOnce": VOLUME + "warehouse.volume.accessMode=ReadWriteOnce",
+    "care.run.enabled needs an image with Spark": "care.run.enabled=true",
     "backup.enabled needs a volume": "backup.enabled=true",
     "backup.volume.existingClaim and": "backup.enabled=true,backup.volume.storage=1Gi,backup.volume.existingClaim=x",
     "backup.volume has no effect": "backup.volume.storage=1Gi",

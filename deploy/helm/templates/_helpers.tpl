@@ -21,8 +21,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
 {{- define "metastore.image" -}}
-{{- with .Values.image -}}
-{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end -}}
+{{- include "metastore.imageOf" (dict "image" .Values.image "root" .) -}}
+{{- end -}}
+
+{{- define "metastore.imageOf" -}}
+{{- with .image -}}
+{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.root.Chart.AppVersion }}{{ end -}}
 {{- end -}}
 {{- end -}}
 
@@ -66,6 +70,10 @@ priorityClassName: {{ . }}
 {{/* Fields that all containers of the image share. */}}
 {{- define "metastore.container" -}}
 image: {{ include "metastore.image" . }}
+{{ include "metastore.confined" . }}
+{{- end -}}
+
+{{- define "metastore.confined" -}}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 securityContext:
   allowPrivilegeEscalation: false
