@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
+from metastore.client.care_record import recorded
 from metastore.client.discovery import Discovered
 from metastore.client.discovery import discover as discover_partitions
 from metastore.client.lease import Lease, leased
@@ -170,6 +171,11 @@ def compact(
     if dry_run:
         yield from _compact(context, table, where, None, budget)
         return
+    done = _compact_leased(context, table, where, budget)
+    yield from recorded(context.metastore.methods, table.database, table.name, COMPACTION, done)
+
+
+def _compact_leased(context: Context, table: Table, where: str | None, budget: Budget) -> Iterator[Compaction]:
     with leased(context.metastore.methods, table.database, table.name, COMPACTION) as lease:
         yield from _compact(context, table, where, lease, budget)
 

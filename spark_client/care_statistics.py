@@ -15,6 +15,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 
 from metastore.client import convert
+from metastore.client.care_record import recorded
 from metastore.client.errors import ClientError, MetastoreUnavailableError
 from metastore.client.lease import leased
 from metastore.client.structs import Table, VisibleWrites
@@ -62,6 +63,11 @@ def refresh_statistics(context: Context, name: str, deadline: float | None = Non
     """
     database, _, table_name = name.rpartition(".")
     table = with_spark_schema(context.metastore.get_table(database, table_name))
+    done = _refresh(context, table, deadline)
+    yield from recorded(context.metastore.methods, table.database, table.name, STATISTICS, done)
+
+
+def _refresh(context: Context, table: Table, deadline: float | None) -> Iterator[Counted]:
     with leased(context.metastore.methods, table.database, table.name, STATISTICS) as lease:
         counting = _Counting(context, table)
         after = ""

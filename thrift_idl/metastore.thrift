@@ -475,6 +475,21 @@ struct ExpirePartitionsResult {
   2: required list<CarePartition> held,      // partitions of dependent tables rest on them
 }
 
+/** What a program has done with a table: numbers of partitions by outcome, and the files and bytes of those done. */
+struct CareRecord {
+  1: required string dbName,
+  2: required string tableName,
+  3: optional string catName,
+  4: required string kind,          // retention, discovery, compaction, statistics
+  5: required i64 done,
+  6: required i64 skipped,
+  7: required i64 refused,
+  8: required i64 failed,
+  9: required i64 files,
+  10: required i64 bytes,
+  11: optional string reason,       // why the first partition, or the table, was left
+}
+
 /** Actions in the order of their gain, for each byte rewritten. */
 struct CarePlan {
   1: required list<CareAction> actions,
@@ -639,4 +654,8 @@ service Metastore extends hive_metastore.ThriftHiveMetastore {
   ExpirePartitionsResult expire_partitions(1: ExpirePartitionsRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2,
               3: hive_metastore.InvalidOperationException o3),
+
+  /** Records what a program of table care has done, for the audit trail and the metrics. Changes nothing else. */
+  void record_care(1: CareRecord record)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -86,9 +86,13 @@ from metastore.storage.postgres.listener import Listener, PollingListener
 
 
 def make_handlers(
-    settings: Settings, services: Services, security: Security, listener: Listener | PollingListener
+    settings: Settings,
+    services: Services,
+    security: Security,
+    listener: Listener | PollingListener,
+    count_care: Callable[[str, str, int], object],
 ) -> dict[str, Any]:
-    """Returns the handlers by noun, which is the name of their module."""
+    """Returns the handlers by noun, which is the name of their module. `count_care`: of `CareHandlers`."""
     return {
         type(handlers).__module__.rpartition(".")[2]: handlers
         for handlers in (
@@ -102,7 +106,9 @@ def make_handlers(
                 PartitionWaitingService(services.store, listener, most=max(1, settings.max_threads // 4)),
             ),
             CareHandlers(
-                CareService(services.store, current_time, services.rights), CarePartitionService(*services.changing)
+                CareService(services.store, current_time, services.rights),
+                CarePartitionService(*services.changing),
+                count_care,
             ),
             ConfigHandlers(ConfigService(settings), security.callers),
             NotificationHandlers(services.notifications),

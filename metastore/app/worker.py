@@ -23,7 +23,7 @@ from metastore.errors import UnavailableError
 from metastore.handlers.fb303 import FacebookHandlers
 from metastore.handlers.registry import served
 from metastore.importing.forwarder import Forwarder
-from metastore.monitoring.shared_metrics import SharedMetrics, WorkerMetrics
+from metastore.monitoring.shared_metrics import CARE, SharedMetrics, WorkerMetrics
 from metastore.monitoring.tracing import Spans
 from metastore.protocol.call_record import CallRecords
 from metastore.protocol.dispatch import Dispatcher
@@ -221,6 +221,10 @@ class Application:
         if self._metrics:
             self._metrics.add(failed_group_lookups=1)
 
+    def _count_care(self, action: str, outcome: str, number: int) -> None:
+        if self._metrics:
+            self._metrics.add(**{CARE[action, outcome]: number})
+
     def _make_dispatcher(self) -> Dispatcher:
         settings = self._settings
         base = FacebookHandlers(_version(), self._store.is_reachable, lambda: self.dispatcher.call_counts())
@@ -233,7 +237,8 @@ class Application:
             forwarder=forwarder,
         )
         quotas = QuotaGuard(parse_quotas(settings.quotas)) if settings.quotas else None
-        handlers = make_handlers(settings, self.services, self._security, self._listener) | {"fb303": base}
+        handlers = make_handlers(settings, self.services, self._security, self._listener, self._count_care)
+        handlers["fb303"] = base
         return Dispatcher(served(), handlers, self._records, guard, quotas, self._security.groups.of)
 
     def _make_timers(self) -> tuple[Timer, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC
-from typing import Final
+from typing import Final, NamedTuple
 
 from metastore.app.database import database
 from metastore.cli.options import moment
@@ -27,17 +27,24 @@ _HEADER: Final = (
 )
 
 
-def audit(settings: Settings, name: str | None, since: str | None, user: str | None, limit: int) -> str:
-    """Prints the last `limit` entries, the oldest first. Returns a summary. Raises InvalidInputError.
+class Chosen(NamedTuple):
+    """The entries to print; None means all. `name`: a database or DATABASE.TABLE. `since`: a time in ISO 8601."""
 
-    `name`: a database or DATABASE.TABLE, or None for all. `since`: a time in ISO 8601. `user`: a user name.
-    """
-    begin = None if since is None else moment("--since", since)
+    name: str | None
+    since: str | None
+    user: str | None
+    method: str | None
+
+
+def audit(settings: Settings, chosen: Chosen, limit: int) -> str:
+    """Prints the last `limit` entries, the oldest first. Returns a summary. Raises InvalidInputError."""
+    begin = None if chosen.since is None else moment("--since", chosen.since)
+    name = chosen.name.lower() if chosen.name else None
     with database(settings) as url:
         store = Store(make_engine(settings, url), settings)
         try:
             with store.read() as work:
-                lines = work.audit.select(name.lower() if name else None, begin, user, limit)
+                lines = work.audit.select(name, begin, chosen.user, limit, chosen.method)
         finally:
             store.close()
     print_table("Audit trail", _HEADER, [_row(line) for line in lines])

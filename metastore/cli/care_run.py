@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
-
-import click
 
 from metastore.cli.care import expiring
 from metastore.cli.care_discover import discovered
 from metastore.cli.client import connected_client
 from metastore.cli.names import split_object
-from metastore.cli.printing import Cell, is_terminal, print_table, printable
+from metastore.cli.printing import Cell, print_table, printable
 from metastore.cli.spark import follow_client
 from metastore.client import MetastoreClient
 from metastore.client.care import HELD, expire
@@ -22,7 +22,7 @@ from metastore.domain.care import ON
 from metastore.domain.care_plan import COMPACTION, DISCOVERY, RETENTION, STATISTICS
 from metastore.errors import InvalidInputError
 from metastore.settings.units import parse_size
-from thrift_idl.gen.metastore.ttypes import CarePartitionsRequest, CarePlanRequest
+from thrift_idl.gen.metastore.ttypes import CareAction, CarePartitionsRequest, CarePlanRequest
 
 _COMMAND: Final = "metastore care run"
 _HEADER: Final = ("table", "action", "partition", "files", "bytes", "files after", "bytes after", "outcome")
@@ -55,16 +55,17 @@ def run(uri: str, name: str, limits: Limits, master: str, *, dry_run: bool) -> i
     begun = time.monotonic()
     with connected_client(uri) as client:
         rows = [*_expired(client, name, dry_run=dry_run), *_discovered(client, name, dry_run=dry_run)]
-        kinds = {kind: _planned(client.methods, name, kind) for kind in _BY_SPARK}
+        planned = _planned(client.methods, name)
+        kinds = {kind: [_name(action) for action in planned if action.kind == kind] for kind in _BY_SPARK}
         if dry_run:
             rows += (row for kind in _BY_SPARK for table in kinds[kind] for row in _listed(client, table, kind))
-    if not dry_run and any(kinds.values()):
+    if not dry_run and planned:
         seconds = limits.max_seconds
         left = limits._replace(max_seconds=seconds and max(0.0, seconds - (time.monotonic() - begun)))
-        for row in _by_spark(uri, kinds, left, master):
-            rows.append(row)
-            if is_terminal():
-                click.echo(printable(f"{row[0]} {row[2]}: {row[-1]}"), err=True)
+        with progress(sum(action.partitions or 1 for action in planned)) as advance:
+            for row in _by_spark(uri, kinds, left, master):
+                rows.append(row)
+                advance(printable(f"{row[1]} of {row[0]}"))
     print_table("Table care", _HEADER, rows)
     return 1 if any(str(row[-1]).startswith(_FAILED) for row in rows) else 0
 
@@ -108,12 +109,32 @@ def _listed(client: MetastoreClient, full_name: str, kind: str) -> Iterator[tupl
         after = page[-1].name
 
 
-def _planned(methods: Any, name: str, kind: str) -> list[str]:
-    """Returns the tables on which this action is on, in the order of the plan."""
+def _planned(methods: Any, name: str) -> list[CareAction]:
+    """Returns what Spark has to do, in the order of the plan."""
     database, table = split_object(name) if name else ("", "")
     plan = methods.get_care_plan(CarePlanRequest(database, table))
-    actions = [action for action in plan.actions if (action.kind, action.mode) == (kind, ON)]
-    return [f"{action.dbName}.{action.tableName}" for action in actions]
+    return [action for action in plan.actions if action.kind in _BY_SPARK and action.mode == ON]
+
+
+def _name(action: CareAction) -> str:
+    return f"{action.dbName}.{action.tableName}"
+
+
+@contextmanager
+def progress(partitions: int) -> Iterator[Callable[[str], object]]:
+    """Shows a progress bar if standard error is a terminal. Yields a function that says what was done to a partition,
+    of which there are so many.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting Spark", total=partitions)
+        yield lambda text: bar.update(task, advance=1, description=text)
 
 
 def _by_spark(uri: str, kinds: Mapping[str, Sequence[str]], limits: Limits, master: str) -> Iterator[tuple[Cell, ...]]:

@@ -365,21 +365,25 @@ def suggest(
     "--since", metavar="TIME", help="Show entries since this time: 2026-01-31 or 2026-01-31T23:59:59, in UTC."
 )
 @click.option("--user", help="Show only calls by this user or on behalf of this user.")
+@click.option("--method", help="Show only calls of this method, such as record_care: what table care has done.")
 @click.option(
     "--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="Number of latest entries."
 )
 @settings_options(*DATABASE, "audit")
 @formats()
-def audit(name: str | None, since: str | None, user: str | None, limit: int, **options: Any) -> None:
+def audit(
+    name: str | None, since: str | None, user: str | None, method: str | None, limit: int, **options: Any
+) -> None:
     """Show the audit trail.
 
     The trail has changes and denied calls, in commit order.
 
     Servers record it with METASTORE_AUDIT=table.
     """
+    from metastore.cli.audit import Chosen
     from metastore.cli.audit import audit as show_audit
 
-    click.echo(show_audit(Settings.load(options), name, since, user, limit), err=True)
+    click.echo(show_audit(Settings.load(options), Chosen(name, since, user, method), limit), err=True)
 
 
 for command in (

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
+from metastore.client.care_record import recorded
 from metastore.client.lease import leased
 from metastore.domain.care import Setting, resolve
 from metastore.domain.care_plan import RETENTION
@@ -48,14 +49,20 @@ def expire(methods: Any, database: str, table: str, *, dry_run: bool) -> Iterato
     Raises LeaseHeldError if another program cares for the table, and the errors of the client, such as
     MetastoreRefusedError for a table without retention.
     """
-    with nullcontext() if dry_run else leased(methods, database, table, RETENTION) as lease:
-        for page in _expire(methods, database, table, dry_run=dry_run):
+    if dry_run:
+        yield from chain.from_iterable(_pages(methods, database, table, dry_run=True))
+    else:
+        yield from recorded(methods, database, table, RETENTION, _expire(methods, database, table))
+
+
+def _expire(methods: Any, database: str, table: str) -> Iterator[ExpiredPartition]:
+    with leased(methods, database, table, RETENTION) as lease:
+        for page in _pages(methods, database, table, dry_run=False):
             yield from page
-            if lease:
-                lease.check()
+            lease.check()
 
 
-def _expire(methods: Any, database: str, table: str, *, dry_run: bool) -> Iterator[list[ExpiredPartition]]:
+def _pages(methods: Any, database: str, table: str, *, dry_run: bool) -> Iterator[list[ExpiredPartition]]:
     after = ""
     while True:
         if dry_run:

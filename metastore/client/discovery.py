@@ -6,11 +6,11 @@ The program lists directories with its own credentials, wherever the table is; t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from copy import copy
 from typing import Any, Final, NamedTuple
 
 from metastore.client.care import policies_of
+from metastore.client.care_record import recorded
 from metastore.client.errors import ClientError, MetastoreRefusedError, MetastoreUnavailableError
 from metastore.client.lease import leased
 from metastore.domain.care import DISCOVER, DISCOVERY_DROP, NEWER, OFF, ON, Policies, policies
@@ -62,11 +62,17 @@ def discover(methods: Any, database: str, table: str, folders: ListFolders, *, d
     raw = methods.get_table(database, table)
     rules = policies(policies_of(methods, database, raw), [key.name for key in raw.partitionKeys])
     _check(raw, rules)
-    with nullcontext() if dry_run else leased(methods, database, table, DISCOVERY) as lease:
-        for one in _discover(methods, raw, rules, folders, dry_run=dry_run):
+    if dry_run:
+        yield from _discover(methods, raw, rules, folders, dry_run=True)
+    else:
+        yield from recorded(methods, database, table, DISCOVERY, _discover_leased(methods, raw, rules, folders))
+
+
+def _discover_leased(methods: Any, raw: hive.Table, rules: Policies, folders: ListFolders) -> Iterator[Discovered]:
+    with leased(methods, raw.dbName, raw.tableName, DISCOVERY) as lease:
+        for one in _discover(methods, raw, rules, folders, dry_run=False):
             yield one
-            if lease:
-                lease.check()
+            lease.check()
 
 
 def _discover(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from metastore.domain.care_plan import Action
+from metastore.domain.care_record import DONE, FAILED, REFUSED, SKIPPED
 from metastore.domain.privileges import Right
 from metastore.handlers.arguments import table_name
+from metastore.operations.audit_details import cared
 from metastore.operations.fields import TableFields
 from metastore.operations.operation import TARGET, any_of, change, from_fields, operation, visible
 from metastore.operations.requirements.tables import planned
-from metastore.services.care import MOST_TABLES, CareService, PlannedTable
+from metastore.services.care import MOST_TABLES, CareCounts, CareService, PlannedTable
 from metastore.services.care_partitions import CarePartitionService, ChosenPartition
 from thrift_idl.gen.metastore.ttypes import (
     CareAction,
@@ -16,6 +20,7 @@ from thrift_idl.gen.metastore.ttypes import (
     CarePartitionsRequest,
     CarePlan,
     CarePlanRequest,
+    CareRecord,
     CareTable,
     ExpirePartitionsRequest,
     ExpirePartitionsResult,
@@ -25,11 +30,15 @@ _REQUESTED_TABLE = TableFields("request.dbName", "request.tableName", "request.c
 
 
 class CareHandlers:
-    """`get_care_plan`, `get_care_partitions`, `expire_partitions`."""
+    """`get_care_plan`, `get_care_partitions`, `expire_partitions`, `record_care`."""
 
-    def __init__(self, care: CareService, partitions: CarePartitionService) -> None:
+    def __init__(
+        self, care: CareService, partitions: CarePartitionService, count: Callable[[str, str, int], object]
+    ) -> None:
+        """`count` receives the action, the outcome and the number of partitions, for the metrics."""
         self._care = care
         self._partitions = partitions
+        self._count = count
 
     @operation(_REQUESTED_TABLE, from_fields(planned, TARGET))
     def get_care_plan(self, request: CarePlanRequest) -> CarePlan:
@@ -54,6 +63,19 @@ class CareHandlers:
         name = table_name(request.dbName, request.tableName, request.catName)
         expired = self._partitions.expire(name, request.after or "", request.limit)
         return ExpirePartitionsResult(list(map(_partition, expired.dropped)), list(map(_partition, expired.held)))
+
+    @change(
+        TableFields("record.dbName", "record.tableName", "record.catName"),
+        any_of(Right.INSERT, Right.UPDATE, Right.DELETE, Right.ALTER),
+        audit_detail=from_fields(cared, "record"),
+    )
+    def record_care(self, record: CareRecord) -> None:
+        self._care.record(table_name(record.dbName, record.tableName, record.catName), _counts(record), self._count)
+
+
+def _counts(record: CareRecord) -> CareCounts:
+    numbers = {DONE: record.done, SKIPPED: record.skipped, REFUSED: record.refused, FAILED: record.failed}
+    return CareCounts(record.kind or "", {outcome: number or 0 for outcome, number in numbers.items()})
 
 
 def _partition(chosen: ChosenPartition) -> CarePartition:

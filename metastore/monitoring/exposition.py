@@ -21,6 +21,7 @@ from metastore.monitoring.gauges import DATABASE_GAUGES, Gauges
 from metastore.monitoring.hive_names import hive_metrics
 from metastore.monitoring.shared_metrics import (
     BYTES,
+    CARE,
     DECLARED,
     OUTCOMES,
     SECONDS,
@@ -133,6 +134,9 @@ class _Snapshot(Collector):
         text = "Calls that failed because PostgreSQL ran out of a resource, by PostgreSQL's name of the condition"
         exhausted: dict[tuple[str, ...], float] = {(condition,): queued[condition] for condition in EXHAUSTED}
         yield _counter("metastore_exhausted_calls", text, ("condition",), exhausted)
+        text = "Partitions that programs of table care have told of, by action and outcome"
+        cared: dict[tuple[str, ...], float] = {pair: queued[name] for pair, name in CARE.items() if queued[name]}
+        yield _counter("metastore_care_partitions", text, ("action", "outcome"), cared)
         for name, method in methods.items():
             calls = int(sum(method.outcomes))
             database.add_metric([name], calls, method.sums[_DATABASE])

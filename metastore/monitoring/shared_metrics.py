@@ -21,6 +21,8 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from metastore.domain import care_record
+from metastore.domain.care_record import ACTIONS
 from metastore.domain.client_kinds import CLIENTS
 from metastore.errors import EXHAUSTED
 from metastore.identity import METHODS
@@ -51,7 +53,9 @@ GAUGES: Final = (
     "memory_limit",
     "answered_at",  # time.monotonic() when a call that PostgreSQL has answered was published; the same in all processes
 )
-TOTALS: Final = ("queued_calls", "queued_seconds", "starts", "failed_group_lookups", *EXHAUSTED)
+CARE: Final = {(action, outcome): f"care_{action}_{outcome}" for action in ACTIONS for outcome in care_record.OUTCOMES}
+"""Names of the totals of table care: partitions by action and outcome."""
+TOTALS: Final = ("queued_calls", "queued_seconds", "starts", "failed_group_lookups", *EXHAUSTED, *CARE.values())
 SUMS: Final = ("seconds", "database", "waiting", "statements", "partitions")
 """Sums that are kept for each method: three durations in seconds, SQL statements, and partitions in replies."""
 

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
+from metastore.domain.care_record import OUTCOMES
 from metastore.domain.privileges import PrincipalKind
 from metastore.encoding.redaction import redacted_parameters
 from metastore.monitoring.logs import one_line
 from thrift_idl.gen.hive_metastore.ttypes import GrantRevokeType, HiveObjectPrivilege, PrivilegeBag
-from thrift_idl.gen.metastore.ttypes import TableCommit
+from thrift_idl.gen.metastore.ttypes import CareRecord, TableCommit
 
 _MOST_PARAMETERS: Final = 50
 
@@ -29,6 +30,15 @@ def committed(commits: Iterable[TableCommit] | None) -> dict[str, str]:
     tables = [commit.table for commit in commits or () if commit.table is not None]
     named = {f"{table.dbName}.{table.tableName}": (table.parameters or {}).get("metadata_location") for table in tables}
     return parameters({name: location for name, location in named.items() if location})
+
+
+def cared(record: CareRecord | None) -> dict[str, str]:
+    """Returns what table care has done, in numbers of partitions, and why something was left."""
+    if record is None:
+        return {}
+    numbers = {name: getattr(record, name) for name in (*OUTCOMES, "files", "bytes")}
+    texts = {"action": one_line(record.kind or "")} | {name: str(value) for name, value in numbers.items() if value}
+    return texts | ({"reason": one_line(record.reason)} if record.reason else {})
 
 
 def granted(bag: PrivilegeBag | None, request_type: int | None = None) -> dict[str, str]:

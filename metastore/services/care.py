@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any, Final, NamedTuple
 
 from metastore.domain.care_plan import DISCOVERY, Action, CareTable, Figures, Reads, plan
+from metastore.domain.care_record import ACTIONS
 from metastore.domain.care_rules import unmanaged
 from metastore.domain.names import PROTECTED, TableName
 from metastore.errors import InvalidInputError
@@ -47,6 +48,13 @@ class CarePlan(NamedTuple):
     tables: list[PlannedTable]
     left_off: int
     since: date | None
+
+
+class CareCounts(NamedTuple):
+    """What a program has done with a table: the action, and numbers of partitions by outcome."""
+
+    kind: str
+    numbers: Mapping[str, int]
 
 
 class CareService(ClockedService):
@@ -94,6 +102,20 @@ class CareService(ClockedService):
         total = rows[0]["total"] if rows else 0
         since = rows[0]["since"] if rows else None
         return CarePlan(plan(each.table for each in planned), planned, total - len(rows), since)
+
+    def record(self, table: TableName, counts: CareCounts, count: Callable[[str, str, int], object]) -> None:
+        """Counts what a program has done. The audit trail has the call.
+
+        Raises NotFoundError if the table does not exist, InvalidInputError for an unknown action or a negative number.
+        """
+        if counts.kind not in ACTIONS:
+            raise InvalidInputError(f"The kind is {counts.kind!r}; it must be one of {', '.join(ACTIONS)}")
+        if any(number < 0 for number in counts.numbers.values()):
+            raise InvalidInputError("A number of partitions is negative")
+        with self._store.read() as work:
+            _check_exists(work, table)
+        for outcome, number in counts.numbers.items():
+            count(counts.kind, outcome, number)
 
 
 def _check_exists(work: UnitOfWork, target: TableName) -> None:

@@ -81,7 +81,9 @@ class Audit(Repository):
         old = audit_log.c.at < ago(timedelta(seconds=seconds))
         return self._connection.execute(delete(audit_log).where(old, audit_log.c.told)).rowcount
 
-    def select(self, name: str | None, since: datetime | None, user: str | None, limit: int) -> list[AuditLine]:
+    def select(
+        self, name: str | None, since: datetime | None, user: str | None, limit: int, method: str | None = None
+    ) -> list[AuditLine]:
         """Returns the last lines, ascending. `name`: a table, or a database with everything in it."""
         query = _LINES.order_by(audit_log.c.number.desc())
         if name is not None:
@@ -93,4 +95,6 @@ class Audit(Repository):
             query = query.where(audit_log.c.at >= since)
         if user is not None:
             query = query.where(or_(audit_log.c.user_name == user, audit_log.c.for_user == user))
+        if method is not None:
+            query = query.where(audit_log.c.method == method)
         return [AuditLine(*row) for row in self._connection.execute(query.limit(limit))][::-1]

@@ -34,7 +34,7 @@ _NAMES = """
     origTableName outputFormat owner ownerName partName partNames partVals partValues part_name part_names part_vals
     partition partitionList partitionObj partitionVal partitionVals partitionname partitionnames partitions pk_name
     pkcolumn_name pktable_db pktable_name poolName poolname principalName principal_name privilege
-    processorCapabilities processorIdentifier queryId remote_dbname renewer_kerberos_principal_name replPolicy
+    processorCapabilities processorIdentifier queryId reason remote_dbname renewer_kerberos_principal_name replPolicy
     requiredReadCapabilities requiredWriteCapabilities roleName role_name runas serializationLib serializerClass
     skewedColNames source_db source_table_name state table tableName tableObj tableType table_db table_name tablename
     tablesUsed tblName tbl_name token_identifier token_owner token_str_form type type1 type2 uk_name user validTxnList

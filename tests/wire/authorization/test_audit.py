@@ -30,7 +30,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     GrantRevokeType,
     Role,
 )
-from thrift_idl.gen.metastore.ttypes import BeginWriteRequest
+from thrift_idl.gen.metastore.ttypes import BeginWriteRequest, CareRecord
 
 
 @pytest.fixture
@@ -88,6 +88,30 @@ def test_changes_and_rejected_calls_are_logged(audited: Application) -> None:
     assert made.address == "10.0.0.1:5"
     assert trail(audited)[2].detail == {"error": "sales.orders table not found"}
     assert trail(audited)[4].detail == {"rights": "SELECT on sales.orders: user bob"}
+
+
+def test_what_table_care_did_is_logged(audited: Application) -> None:
+    call(audited, "root", "create_database", Database(name="sales", ownerName="alice"))
+    call(audited, "alice", "create_table", table("sales", "orders"))
+    numbers = {"done": 12, "skipped": 1, "refused": 0, "failed": 0, "files": 240, "bytes": 999}
+    record = CareRecord("sales", "orders", kind="compaction", **numbers, reason="dt=1 skipped: changed\nby another")
+    call(audited, "alice", "record_care", record)
+    line = trail(audited)[-1]
+    assert (line.method, line.objects, line.user_name) == ("record_care", ["sales.orders"], "alice")
+    assert line.detail == {
+        "action": "compaction",
+        "done": "12",
+        "skipped": "1",
+        "files": "240",
+        "bytes": "999",
+        "reason": "dt=1 skipped: changed\\x0aby another",
+    }
+    with audited._store.read() as work:
+        assert work.audit.select("sales.orders", None, None, 10, "record_care") == [line]
+    for wrong in ({"kind": "love"}, {"done": -1}):
+        given = CareRecord("sales", "orders", **{"kind": "compaction", **numbers, **wrong})
+        with pytest.raises(MetastoreError, match=r"The kind is 'love'|is negative"):
+            call(audited, "alice", "record_care", given)
 
 
 def test_who_ends_a_write_is_logged(audited: Application) -> None:

@@ -94,7 +94,7 @@ TRUTH: Final[dict[str, str]] = {
         update_partition_column_statistics update_partition_column_statistics_req set_aggr_stats_for
         delete_table_column_statistics delete_partition_column_statistics delete_column_statistics_req""",
     "INSERT, UPDATE or DELETE": "add_dynamic_partitions",
-    "INSERT, UPDATE, DELETE or ALTER": """allocate_table_write_ids get_lock_materialization_rebuild
+    "INSERT, UPDATE, DELETE or ALTER": """allocate_table_write_ids get_lock_materialization_rebuild record_care
         heartbeat_lock_materialization_rebuild""",
     # The generated requests of `publish` retire a location that is not the write's own: INSERT does not suffice.
     "INSERT and DELETE": "exchange_partition exchange_partitions publish publish_all",

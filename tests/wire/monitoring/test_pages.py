@@ -29,6 +29,7 @@ from tests.wire.builders import new_table, partition
 from tests.wire.monitoring.pages import HTTP, is_refused, page, refusal, samples, total
 from thrift_idl.gen.hive_metastore import ThriftHiveMetastore
 from thrift_idl.gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
+from thrift_idl.gen.metastore.ttypes import CareRecord
 
 MONITORING = Path(__file__).parents[3] / "metastore" / "monitoring"
 Start = Callable[..., Server]
@@ -99,6 +100,19 @@ def test_metrics_of_dashboards_and_alerts_are_exported(seen: tuple[Server, str])
     kind = {"protocol": "binary", "security": "none", "user_agent": "other"}
     assert total(actual, "metastore_connections_total", **kind) == 1
     assert total(actual, "metastore_certificate_expiry_seconds") > 300 * 86400
+
+
+def test_what_table_care_did_is_counted(seen: tuple[Server, str]) -> None:
+    server, url = seen
+    with connected(server) as client:
+        database, name = new_table(client)
+        numbers = {"done": 12, "skipped": 0, "refused": 1, "failed": 0, "files": 0, "bytes": 0}
+        client.record_care(CareRecord(database, name, kind="retention", **numbers))
+        while not (counted := samples(url)).get("metastore_care_partitions_total"):
+            pass  # workers publish their counts ten times a second
+        for outcome, number in (("done", 12), ("refused", 1)):
+            labels = {"action": "retention", "outcome": outcome}
+            assert total(counted, "metastore_care_partitions_total", **labels) == number
 
 
 def test_labels_contain_no_names_from_clients(seen: tuple[Server, str]) -> None:

@@ -224,6 +224,16 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
         """
         pass
 
+    def record_care(self, record):
+        """
+        Records what a program of table care has done, for the audit trail and the metrics. Changes nothing else.
+
+        Parameters:
+         - record
+
+        """
+        pass
+
 
 class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
     def __init__(self, iprot, oprot=None):
@@ -1022,6 +1032,42 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
             raise result.o3
         raise TApplicationException(TApplicationException.MISSING_RESULT, "expire_partitions failed: unknown result")
 
+    def record_care(self, record):
+        """
+        Records what a program of table care has done, for the audit trail and the metrics. Changes nothing else.
+
+        Parameters:
+         - record
+
+        """
+        self.send_record_care(record)
+        self.recv_record_care()
+
+    def send_record_care(self, record):
+        self._oprot.writeMessageBegin('record_care', TMessageType.CALL, self._seqid)
+        args = record_care_args()
+        args.record = record
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_record_care(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = record_care_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        return
+
 
 class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Iface, TProcessor):
     def __init__(self, handler):
@@ -1046,6 +1092,7 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
         self._processMap["get_care_plan"] = Processor.process_get_care_plan
         self._processMap["get_care_partitions"] = Processor.process_get_care_partitions
         self._processMap["expire_partitions"] = Processor.process_expire_partitions
+        self._processMap["record_care"] = Processor.process_record_care
         self._on_message_begin = None
 
     def on_message_begin(self, func):
@@ -1701,6 +1748,35 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("expire_partitions", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_record_care(self, seqid, iprot, oprot):
+        args = record_care_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = record_care_result()
+        try:
+            self._handler.record_care(args.record)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("record_care", msg_type, seqid)
         result.write(oprot)
         oprot.writeMessageEnd()
         oprot.trans.flush()
@@ -2749,6 +2825,52 @@ expire_partitions_result.thrift_spec = (
     (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
     (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
     (3, TType.STRUCT, 'o3', [thrift_idl.gen.hive_metastore.ttypes.InvalidOperationException, None], None, ),  # 3
+)
+
+
+class record_care_args(TBase):
+    """
+    Attributes:
+     - record
+
+    """
+
+    __slots__ = (
+        'record',
+    )
+
+
+    def __init__(self, record=None,):
+        self.record = record
+all_structs.append(record_care_args)
+record_care_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'record', [CareRecord, None], None, ),  # 1
+)
+
+
+class record_care_result(TBase):
+    """
+    Attributes:
+     - o1
+     - o2
+
+    """
+
+    __slots__ = (
+        'o1',
+        'o2',
+    )
+
+
+    def __init__(self, o1=None, o2=None,):
+        self.o1 = o1
+        self.o2 = o2
+all_structs.append(record_care_result)
+record_care_result.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
 )
 fix_spec(all_structs)
 del all_structs

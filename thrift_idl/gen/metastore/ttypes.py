@@ -1492,6 +1492,54 @@ class ExpirePartitionsResult(TBase):
         self.held = held
 
 
+class CareRecord(TBase):
+    """
+    What a program has done with a table: numbers of partitions by outcome, and the files and bytes of those done.
+
+    Attributes:
+     - dbName
+     - tableName
+     - catName
+     - kind
+     - done
+     - skipped
+     - refused
+     - failed
+     - files
+     - bytes
+     - reason
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'catName',
+        'kind',
+        'done',
+        'skipped',
+        'refused',
+        'failed',
+        'files',
+        'bytes',
+        'reason',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, catName=None, kind=None, done=None, skipped=None, refused=None, failed=None, files=None, bytes=None, reason=None,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.catName = catName
+        self.kind = kind
+        self.done = done
+        self.skipped = skipped
+        self.refused = refused
+        self.failed = failed
+        self.files = files
+        self.bytes = bytes
+        self.reason = reason
+
+
 class CarePlan(TBase):
     """
     Actions in the order of their gain, for each byte rewritten.
@@ -2125,6 +2173,21 @@ ExpirePartitionsResult.thrift_spec = (
     None,  # 0
     (1, TType.LIST, 'dropped', (TType.STRUCT, [CarePartition, None], False), None, ),  # 1
     (2, TType.LIST, 'held', (TType.STRUCT, [CarePartition, None], False), None, ),  # 2
+)
+all_structs.append(CareRecord)
+CareRecord.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'catName', 'UTF8', None, ),  # 3
+    (4, TType.STRING, 'kind', 'UTF8', None, ),  # 4
+    (5, TType.I64, 'done', None, None, ),  # 5
+    (6, TType.I64, 'skipped', None, None, ),  # 6
+    (7, TType.I64, 'refused', None, None, ),  # 7
+    (8, TType.I64, 'failed', None, None, ),  # 8
+    (9, TType.I64, 'files', None, None, ),  # 9
+    (10, TType.I64, 'bytes', None, None, ),  # 10
+    (11, TType.STRING, 'reason', 'UTF8', None, ),  # 11
 )
 all_structs.append(CarePlan)
 CarePlan.thrift_spec = (

@@ -646,6 +646,25 @@ class ExpirePartitionsResult:
     def validate(self) -> None: ...
     def __init__(self, dropped: list[CarePartition] | Encoded[list[CarePartition]] | None = ..., held: list[CarePartition] | Encoded[list[CarePartition]] | None = ...) -> None: ...
 
+class CareRecord:
+    dbName: Field[str]
+    tableName: Field[str]
+    catName: Field[str]
+    kind: Field[str]
+    done: Field[int]
+    skipped: Field[int]
+    refused: Field[int]
+    failed: Field[int]
+    files: Field[int]
+    bytes: Field[int]
+    reason: Field[str]
+    __slots__: ClassVar[tuple[str, ...]]
+    thrift_spec: ClassVar[tuple[Any, ...]]
+    def read(self, iprot: Any) -> None: ...
+    def write(self, oprot: Any) -> None: ...
+    def validate(self) -> None: ...
+    def __init__(self, dbName: str | None = ..., tableName: str | None = ..., catName: str | None = ..., kind: str | None = ..., done: int | None = ..., skipped: int | None = ..., refused: int | None = ..., failed: int | None = ..., files: int | None = ..., bytes: int | None = ..., reason: str | None = ...) -> None: ...
+
 class CarePlan:
     actions: Field[list[CareAction]]
     tables: Field[list[CareTable]]
