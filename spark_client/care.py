@@ -1,4 +1,6 @@
-"""Discovery of partitions, and compaction: merges the small files of partitions that nobody writes to.
+"""Table care in a session: advice on layouts, discovery of partitions, and compaction by the policies of a table.
+
+Compaction merges the small files of partitions that nobody writes to.
 
 Rows are read and written as by an INSERT OVERWRITE of exactly these partitions, so that skew directories, buckets,
 codecs and other properties are those of the table. The partitions of a group are published together. One that another
@@ -36,6 +38,7 @@ from spark_client.errors import (
 from spark_client.jvm.catalog import refresh
 from spark_client.jvm.files import Files
 from spark_client.jvm.sql_text import quote
+from spark_client.survey.advice import LayoutAdvice, advise_table
 from spark_client.write.insert import Insert, insert_all
 from spark_client.write.partition_rows import check_names, in_partitions, partition_columns
 from spark_client.write.snapshot import Values, take_snapshot
@@ -157,6 +160,29 @@ def add_discovered(context: Context, database: str, name: str, *, dry_run: bool)
         return files.subdirectories([folder.location for folder in asked])
 
     return discover_partitions(context.metastore.methods, database, name, folders, dry_run=dry_run)
+
+
+def advise(table: str, *, sample: float | None = None, spark: SparkSession) -> LayoutAdvice:
+    """Measures what other layouts of a table would save over its recorded queries, as `ADVISE` does.
+
+    Args:
+        table: The name of the table, as in SQL.
+        sample: The share of the rows in which values are counted. Default: all of the rows of up to 4 GiB.
+        spark: The session.
+
+    Returns the advice: layouts with predicted bytes and statements, or why there is none.
+
+    Raises:
+        NoSuchTableError: The table does not exist.
+        InvalidStatementError: `sample` is no share.
+        MetastoreRefusedError: The table is a view, or the user may not read it.
+    """
+    check_kind(table, str, "advise", "the name of a table", "advise('shop.orders', spark=spark)")
+    require(spark, SparkSession, "advise", "a session", "advise('shop.orders', spark=spark)")
+    reject_remote(spark, "advise", f"ADVISE {table}")
+    context = context_of(spark, "advise needs a session of this library: spark_client.session or attach")
+    database, _, name = table.rpartition(".")
+    return advise_table(context, database or spark.catalog.currentDatabase(), name, sample=sample)
 
 
 def compact(

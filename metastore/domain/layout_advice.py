@@ -22,7 +22,7 @@ from metastore.domain.scan_workload import (
 LEAST_SAVING: Final = 0.1
 """A layout that saves less of the bytes is not advised."""
 NULL_TEXT: Final = "__HIVE_DEFAULT_PARTITION__"
-SKEW, BUCKETS, PARTITIONS = "skew", "buckets", "partitions"
+SKEW, BUCKETS, PARTITIONS, SORT = "skew", "buckets", "partitions", "sort"
 
 
 class TableLayout(NamedTuple):
@@ -116,7 +116,8 @@ class Values(NamedTuple):
 class Layout(NamedTuple):
     """A layout of one column, beside the partitions that a table has.
 
-    `kind`: SKEW, BUCKETS (`number` of them) or PARTITIONS. `directories`: the values that have skew directories.
+    `kind`: SKEW, BUCKETS (`number` of them), PARTITIONS, or SORT, which divides a partition into `number` row groups.
+    `directories`: the values that have skew directories.
     """
 
     kind: str
@@ -137,11 +138,14 @@ def read_share(layout: Layout, values: Values, shape: Shape) -> float:
 
 def _share(layout: Layout, values: Values, one: Filter) -> float:
     if one.operator == NULL:
-        return 1.0 if layout.kind == BUCKETS else _of_parts(_parts_of(layout, values, (NULL_TEXT,)))
+        return 1.0 if layout.kind in (BUCKETS, SORT) else _of_parts(_parts_of(layout, values, (NULL_TEXT,)))
     if one.operator not in (EQUAL, ONE_OF):
         return 1.0
     if one.values:
         return _of_parts(_parts_of(layout, values, one.values))
+    if layout.kind == SORT:  # the row groups of a value, and parts of two more
+        average = sum(share**2 for _, share in values.heavy)
+        return min(1.0, one.number * (average + 1 / layout.number))
     # A part is asked for as often as it has rows: a scan for one of n values reads it unless all n are elsewhere.
     return sum(part * number * (1 - (1 - part) ** one.number) for part, number in _parts(layout, values))
 
@@ -176,6 +180,8 @@ def _parts_of(layout: Layout, values: Values, asked: Sequence[str]) -> list[floa
     if layout.kind == PARTITIONS:
         rare = values.rest / max(1, values.distinct - len(values.heavy))
         return [shares.get(value, rare) for value in asked]
+    if layout.kind == SORT:
+        return [shares.get(value, 0.0) + 1 / layout.number for value in asked]
     return [shares.get(value, 0.0) + (1 - shares.get(value, 0.0)) / layout.number for value in asked]
 
 
@@ -209,7 +215,7 @@ def predicted(queries: Workload, given: Sequence[Layout], layout: Layout, values
         layout: the layout to judge.
         values: the values of the columns. Layouts of other columns are taken to save nothing.
     """
-    later = [*given, layout] if layout.kind == PARTITIONS else [layout]
+    later = [*given, layout] if layout.kind in (PARTITIONS, SORT) else [layout]
     before = after = 0.0
     for query in queries.queries:
         weight = queries.weight(query)

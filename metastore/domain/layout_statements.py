@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from metastore.domain.layout_advice import BUCKETS, SKEW, Layout
+from metastore.domain.layout_advice import BUCKETS, SKEW, SORT, Layout
 from metastore.domain.table_ddl import Column, TableDefinition, skew_statement, statements
 
 _SUFFIX: Final = "_advised"
@@ -29,6 +29,12 @@ def layout_statements(table: TableDefinition, layout: Layout, values: Sequence[s
             skew_statement(table.database, table.name, [layout.column], [(value,) for value in values]),
             f"INSERT OVERWRITE TABLE {name} SELECT * FROM {name};",  # noqa: S608 - quoted
         ]
+    if layout.kind == SORT:
+        keys = [_ticked(key) for key in table.keys]
+        order = f"DISTRIBUTE BY {', '.join(keys)} SORT BY" if keys else "ORDER BY"
+        sorted_by = ", ".join([*keys, _quoted(layout.column)])
+        name = _name(table)
+        return [f"INSERT OVERWRITE TABLE {name} SELECT * FROM {name} {order} {sorted_by};"]  # noqa: S608 - quoted
     new = replace(
         table,
         name=f"{table.name}{_SUFFIX}",

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from metastore.domain.partition_names import DEFAULT_PARTITION
+
 _TRINO_TYPES: Final = {
     "string": "varchar",
     "int": "integer",
@@ -219,7 +221,7 @@ def _with_quoted_names(type_string: str) -> str:
 
 
 def _tuple(value: Sequence[str]) -> str:
-    texts = ", ".join(map(_text, value))
+    texts = ", ".join("NULL" if text == DEFAULT_PARTITION else _text(text) for text in value)
     return texts if len(value) == 1 else f"({texts})"
 
 

@@ -14,6 +14,8 @@ from spark_client.table.settings import IN_PLACE, LEASE, MAX_FILE_SIZE, MODE, VE
 from spark_client.table.skew_layout import LAYOUT, layout_problem
 
 AUTO, AUTO_COLUMNS = "skew.auto", "skew.auto.columns"
+ADVISED = "advised"
+"""The value of `skew.auto.columns` with which loads take the column that the table's queries filter by."""
 # The smallest share of the rows that a heavy value may have: a lower one needs too much memory to count.
 SMALLEST_SHARE = 0.0001
 # Names of dropped columns, separated by commas. Existing files may still contain these columns.
@@ -75,10 +77,17 @@ def auto_columns(properties: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(name.strip().lower() for name in names if name.strip())
 
 
+def is_advised(properties: Mapping[str, str]) -> bool:
+    """Returns whether the record of scans chooses the column of `skew.auto`."""
+    return auto_columns(properties) == (ADVISED,)
+
+
 def auto_columns_problem(table: str, properties: Mapping[str, str], columns: Collection[str]) -> str:
     """Returns the error message for names in `skew.auto.columns` that are not among the data columns, or an empty
     text.
     """
+    if is_advised(properties):
+        return ""
     unknown = [name for name in auto_columns(properties) if name not in columns]
     return f"{AUTO_COLUMNS} of {table}: {', '.join(unknown)} is not a data column" if unknown else ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,11 +12,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructField
 
+from metastore.client import MetastoreClient
+from metastore.client.errors import ClientError
+from metastore.client.scans import recorded_workload
 from metastore.client.structs import NOT_SKEWED, Skew, Table
+from metastore.domain.layout_advice import TableLayout, advised_columns
 from metastore.domain.skew import AUTO_SHARE as SHARE
 from metastore.domain.skew import DEFAULT_SHARE
 from spark_client.errors import InvalidInsertError
-from spark_client.table.properties import AUTO, auto_columns, auto_columns_problem, auto_problem
+from spark_client.table.properties import AUTO, auto_columns, auto_columns_problem, auto_problem, is_advised
 from spark_client.table.properties import AUTO_COLUMNS as COLUMNS  # without it, the columns of SKEWED BY are used
 from spark_client.table.sketch import Sketch
 from spark_client.table.skew_keys import is_simple, key_of, values_of
@@ -24,6 +29,9 @@ from spark_client.write.partition_rows import partition_columns, partition_texts
 from spark_client.write.skewed_directory import is_in, partition_key
 from spark_client.write.snapshot import Values
 
+_LOG = logging.getLogger(__name__)
+
+_COMPLEX = ("array", "map", "struct", "binary", "uniontype", "void", "variant", "interval")
 _NUMBERS = "map<string, map<string, int>>"
 
 
@@ -61,20 +69,42 @@ def is_auto(table: Table) -> bool:
     partitioned, bucketed = bool(table.partition_columns), bool(table.buckets.count)
     if problem := auto_problem(table.full_name, partitioned=partitioned, bucketed=bucketed):
         raise InvalidInsertError(problem)
-    if not _columns(table):
+    if not is_advised(table.parameters) and not _columns(table):
         raise InvalidInsertError(
             f"{table.full_name} has {AUTO}, but no columns to choose from: set {COLUMNS}, or SKEWED BY"
         )
     return True
 
 
-def choose_skew(table: Table, rows: DataFrame, kept: Collection[Values]) -> AutoSkew:
-    """Returns the skew of each partition that has rows, except those in `kept`. Runs a job that reads the rows once."""
+def auto_columns_of(table: Table, metastore: MetastoreClient) -> tuple[str, ...]:
+    """Returns the columns whose heavy values a load chooses, in lower case; none if nothing is advised.
+
+    With `advised`, it is the column by which the recorded queries of the table filter most. Without advice, or the
+    right to read the table, the columns of SKEWED BY are used.
+    """
+    if not is_advised(table.parameters):
+        return _columns(table)
+    try:
+        queries, _ = recorded_workload(metastore.methods, table.database, table.name)
+    except ClientError as error:
+        _LOG.warning("%s: %s is advised, but the record of scans cannot be read: %s", table.full_name, COLUMNS, error)
+        return table.skew.columns
+    keys = tuple(column.name for column in table.partition_columns)
+    allowed = [column.name for column in table.columns if not column.type.startswith(_COMPLEX)]
+    layout = TableLayout(table.full_name, keys=keys, bucketed=table.buckets.columns)
+    return advised_columns(queries, layout, allowed) or table.skew.columns
+
+
+def choose_skew(table: Table, columns: tuple[str, ...], rows: DataFrame, kept: Collection[Values]) -> AutoSkew:
+    """Returns the skew of each partition that has rows, except those in `kept`. Runs a job that reads the rows once.
+
+    `columns`: those of the heavy values, in lower case.
+    """
     fields = {struct_field.name.lower(): struct_field for struct_field in rows.schema.fields}
     data = {column.name for column in table.columns}
     if problem := auto_columns_problem(table.full_name, table.parameters, data):
         raise InvalidInsertError(problem)
-    keys = tuple(fields[name] for name in _columns(table))
+    keys = tuple(fields[name] for name in columns)
     if odd := [field for field in keys if not is_simple(field)]:
         type_ = odd[0].dataType.simpleString()
         raise InvalidInsertError(
@@ -87,7 +117,7 @@ def choose_skew(table: Table, rows: DataFrame, kept: Collection[Values]) -> Auto
         heavy = [key for key, key_count in top if key_count >= sketch.share * count]
         texts = {key: text for key in heavy if (text := values_of(key, keys)) is not None}
         declared = tuple(dict.fromkeys(texts.values()))
-        skews[values] = Skew(_columns(table), declared, {}, directories=True) if declared else NOT_SKEWED
+        skews[values] = Skew(columns, declared, {}, directories=True) if declared else NOT_SKEWED
         numbers[values] = {key: declared.index(text) + 1 for key, text in texts.items()}
     return AutoSkew(skews, numbers, keys)
 

@@ -24,7 +24,7 @@ from spark_client.table.directory_names import check_distinct, directory_path
 from spark_client.table.hive_settings import dynamic_partitions
 from spark_client.table.partition_spec import DynamicPartitions, PartitionSpec, resolve_partition
 from spark_client.table.settings import max_file_size
-from spark_client.write.auto_skew import AutoSkew, choose_skew, is_auto
+from spark_client.write.auto_skew import AutoSkew, auto_columns_of, choose_skew, is_auto
 from spark_client.write.buckets import write_buckets
 from spark_client.write.commit import Commit
 from spark_client.write.limits import check_characters, check_dynamic_partitions, check_files
@@ -247,8 +247,11 @@ class _PendingInsert:
         The rows are persisted, because they are read once to count and once to write.
         """
         if is_auto(self._write.table):
+            columns = auto_columns_of(self._write.table, self._context.metastore)
+            if not columns:
+                return
             self._rows = self._rows.persist()
-            self._auto_skew = choose_skew(self._write.table, self._rows, kept)
+            self._auto_skew = choose_skew(self._write.table, columns, self._rows, kept)
 
     def _check_formats(self) -> None:
         table = self._write.table

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import psycopg2  # type: ignore[import-untyped]
 import pytest
 
 from metastore.cli.commands import run
 from metastore.domain.skew_survey import SURVEY, HeavyColumns, Survey, encoded
+from tests.fixtures.scan_records import recorded
 from tests.fixtures.server import Server, connected, running
 from tests.wire.builders import new_table, partition, table
 from thrift_idl.gen.metastore.ttypes import PredicateNode, PredicateOperator, ScanRecordsRequest, ScanRequest
@@ -18,20 +18,6 @@ from thrift_idl.gen.metastore.ttypes import PredicateNode, PredicateOperator, Sc
 Capture = pytest.CaptureFixture[str]
 FIGURES = {"numFiles": "2", "totalSize": "1000"}
 KEYS = [("ds", "string")]
-
-
-def recorded(server: Server, database: str, name: str, shape: str, scans: int = 10, size: int = 1000) -> None:
-    """Adds scans of a table to the record, as a worker does."""
-    with psycopg2.connect(server.database_url.replace("+psycopg2", "")) as connection, connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO scan_recording_days VALUES ((now() AT TIME ZONE 'UTC')::date) ON CONFLICT DO NOTHING"
-        )
-        cursor.execute(
-            "INSERT INTO scan_records SELECT t.id, (now() AT TIME ZONE 'UTC')::date, %s, 'ada', now(), %s, %s, %s, %s, "
-            "%s, %s, %s, %s, %s, %s FROM tables AS t JOIN databases AS d ON d.id = t.database_id "
-            "WHERE (d.name, t.name) = (%s, %s)",
-            (shape, *[scans] * 5, 2 * scans, size * scans, 4 * scans, 8 * scans, 4000 * scans, database, name),
-        )
 
 
 def lines(capsys: Capture) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""Parses EXPIRE, DISCOVER PARTITIONS and OPTIMIZE, each with a name and perhaps DRY RUN. Pure."""
+"""Parses ADVISE, and EXPIRE, DISCOVER PARTITIONS and OPTIMIZE, each with a name and perhaps DRY RUN. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from spark_client.statements.grammar.reader import Reader, usage
 
-_CANDIDATE = re.compile(r"\b(discover|expire|optimize)\b", re.IGNORECASE)
+_CANDIDATE = re.compile(r"\b(advise|discover|expire|optimize)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Advise:
+    """ADVISE. The name is as written."""
+
+    table: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +42,19 @@ class Optimize:
     dry_run: bool = False
 
 
-def parse(text: str) -> Discover | Expire | Optimize | None:
+Statement = Advise | Discover | Expire | Optimize
+
+
+def parse(text: str) -> Statement | None:
     """Returns the statement, or None if it is Spark's or Delta Lake's. Raises InvalidStatementError."""
     if not _CANDIDATE.search(text):
         return None
     reader = Reader(text)
+    if reader.take("ADVISE"):
+        with usage("ADVISE name"):
+            table = reader.table_name()
+            reader.expect_end()
+        return Advise(table)
     if reader.take("EXPIRE"):
         return Expire(*_whole_table(reader, "EXPIRE name [DRY RUN]"))
     if reader.take("DISCOVER", "PARTITIONS"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 # First words that are also recognized inside scripts. DELETE and other writes are recognized only outside.
-IN_SCRIPTS: Final = ("ALTER", "CREATE", "DESC", "DESCRIBE", "DISCOVER", "DROP", "EXPIRE", "SHOW", "UNDROP")
+IN_SCRIPTS: Final = ("ADVISE", "ALTER", "CREATE", "DESC", "DESCRIBE", "DISCOVER", "DROP", "EXPIRE", "SHOW", "UNDROP")
 # Regular expressions.
 FIRST_WORDS: Final = (
     *IN_SCRIPTS,

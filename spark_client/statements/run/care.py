@@ -1,5 +1,5 @@
 """Executes EXPIRE, which drops partitions by the retention of their table, DISCOVER PARTITIONS, which adds those of new
-directories, and OPTIMIZE, which merges small files.
+directories, OPTIMIZE, which merges small files, and ADVISE, which measures what other layouts would save.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from spark_client.care import add_discovered, compact
 from spark_client.context import Context
 from spark_client.errors import NoSuchTableError
 from spark_client.jvm.catalog import refresh
-from spark_client.statements.grammar.care import Discover, Expire, Optimize
+from spark_client.statements.grammar.care import Advise, Discover, Expire, Optimize, Statement
 from spark_client.statements.run.clauses import resolve_table
+from spark_client.survey.advice import ADVICE_COLUMNS, advise_table
 from spark_client.table.settings import PROVIDER
 
 _EXPIRED: Final = "partition string, files bigint, bytes bigint, outcome string"
@@ -25,12 +26,12 @@ _COMPACTED: Final = (
 )
 
 
-def columns(context: Context, statement: Discover | Expire | Optimize) -> str | None:
+def columns(context: Context, statement: Statement) -> str | None:
     """Returns the columns of the statement's rows, or None for OPTIMIZE of a table of Delta Lake."""
     return None if isinstance(statement, Optimize) and _is_of_delta(context, statement) else _columns(statement)
 
 
-def execute(context: Context, statement: Discover | Expire | Optimize, _: str) -> DataFrame:
+def execute(context: Context, statement: Statement, _: str) -> DataFrame:
     """Runs the statement. Returns a row for each partition that it changes, would change or leaves as it is.
 
     Raises MetastoreRefusedError if the policies of the table do not allow it, NoSuchTableError, and for OPTIMIZE the
@@ -38,6 +39,8 @@ def execute(context: Context, statement: Discover | Expire | Optimize, _: str) -
     """
     database, table = resolve_table(context, statement.table)
     context.metastore.get_table(database, table)  # the error for a missing table
+    if isinstance(statement, Advise):
+        return context.spark.createDataFrame(advise_table(context, database, table).rows(), ADVICE_COLUMNS)
     if isinstance(statement, Expire):
         rows = [tuple(each) for each in expire(context.metastore.methods, database, table, dry_run=statement.dry_run)]
     elif isinstance(statement, Discover):
@@ -51,8 +54,8 @@ def execute(context: Context, statement: Discover | Expire | Optimize, _: str) -
     return context.spark.createDataFrame(rows, _columns(statement))
 
 
-def _columns(statement: Discover | Expire | Optimize) -> str:
-    return {Discover: _DISCOVERED, Expire: _EXPIRED, Optimize: _COMPACTED}[type(statement)]
+def _columns(statement: Statement) -> str:
+    return {Advise: ADVICE_COLUMNS, Discover: _DISCOVERED, Expire: _EXPIRED, Optimize: _COMPACTED}[type(statement)]
 
 
 def _is_of_delta(context: Context, statement: Optimize) -> bool:

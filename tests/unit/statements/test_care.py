@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from spark_client.errors import InvalidStatementError
-from spark_client.statements.grammar.care import Discover, Expire, Optimize, parse
+from spark_client.statements.grammar.care import Advise, Discover, Expire, Optimize, Statement, parse
 
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
+        ("ADVISE a.`t u`;", Advise("a.`t u`")),
         ("EXPIRE t", Expire("t")),
         ("expire `a b`.t dry run ;", Expire("`a b`.t", dry_run=True)),
         ("EXPIRE /* old */ a.b.t DRY RUN -- tonight", Expire("a.b.t", dry_run=True)),
@@ -26,22 +27,39 @@ from spark_client.statements.grammar.care import Discover, Expire, Optimize, par
         ("OPTIMIZE t WHERE dry = run", Optimize("t", "dry = run")),
     ],
 )
-def test_claimed(text: str, wanted: Discover | Expire | Optimize) -> None:
+def test_claimed(text: str, wanted: Statement) -> None:
     assert parse(text) == wanted
 
 
 @pytest.mark.parametrize(
-    "text", ["SELECT 'EXPIRE t'", "SELECT expire FROM t", "DROP TABLE expire", "CREATE TABLE expire (a INT)"]
+    "text",
+    [
+        "SELECT 'EXPIRE t'",
+        "SELECT advise FROM t",
+        "SELECT expire FROM t",
+        "DROP TABLE expire",
+        "CREATE TABLE expire (a INT)",
+    ],
 )
 def test_left_to_spark(text: str) -> None:
     assert parse(text) is None
 
 
 @pytest.mark.parametrize(
-    "text", ["EXPIRE", "EXPIRE t DRY", "EXPIRE t RUN", "EXPIRE t, u", "EXPIRE TABLE t", "EXPIRE t DRY RUN x"]
+    "text",
+    [
+        "ADVISE",
+        "ADVISE t u",
+        "EXPIRE",
+        "EXPIRE t DRY",
+        "EXPIRE t RUN",
+        "EXPIRE t, u",
+        "EXPIRE TABLE t",
+        "EXPIRE t DRY RUN x",
+    ],
 )
 def test_refused(text: str) -> None:
-    with pytest.raises(InvalidStatementError, match=r"expected .* Write: EXPIRE name"):
+    with pytest.raises(InvalidStatementError, match=r"expected .* Write: (ADVISE|EXPIRE) name"):
         parse(text)
 
 
