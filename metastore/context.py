@@ -137,6 +137,29 @@ def covers_all(database: object, tables: Mapping[Any, int]) -> bool:
     return all(basis.ids.get(name) == number for name, number in tables.items())
 
 
+@dataclass(slots=True)
+class RequestKey:
+    """A request that its client can repeat (`Idempotency-Key`), with its answer.
+
+    Attributes:
+        user: name of the caller; empty without authentication.
+        key: a UUID that the client has chosen.
+        digest: of the request: another one must not have the same key.
+        location: of the metadata file with which it is answered, if any.
+        body: of the answer, if any other.
+    """
+
+    user: str
+    key: str
+    digest: bytes
+    location: str | None = None
+    body: str | None = None
+
+
+request_key: ContextVar[RequestKey | None] = ContextVar("request_key", default=None)
+"""The key of the current request. The transaction that makes its change records it."""
+
+
 reply_memory: ContextVar[Callable[[int], None] | None] = ContextVar("reply_memory", default=None)
 """The function that `claim_reply_memory` calls. None: the call is not limited, because it must not be repeated."""
 

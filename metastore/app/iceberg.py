@@ -16,6 +16,7 @@ from metastore.domain.privileges import Right
 from metastore.iceberg.commits import Committer
 from metastore.iceberg.namespaces import Namespaces
 from metastore.iceberg.reading import Reader
+from metastore.iceberg.repetitions import Repetitions
 from metastore.iceberg.writing import Writer
 from metastore.monitoring.shared_metrics import WorkerMetrics
 from metastore.security.groups import Groups
@@ -66,7 +67,8 @@ def make_iceberg(settings: Settings, url: str, metrics: WorkerMetrics) -> Iceber
     authenticator = ConsoleAuthenticator(application.authenticator, methods, sessions)
     reader = Reader(ask, application.read_file, require_select)
     committer = Committer(ask, _WarehouseFiles(application), application.require, user)
-    catalog = Catalog(reader, Writer(ask, reader, committer), Namespaces(ask, reader))
+    repetitions = Repetitions(application.find_request, user, reader)
+    catalog = Catalog(reader, Writer(ask, reader, committer), Namespaces(ask, reader), repetitions)
     return IcebergRoutes(authenticator, catalog, as_visitor, _CONNECTIONS, read_only=settings.read_only)
 
 

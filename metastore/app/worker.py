@@ -17,6 +17,7 @@ from metastore.app.handlers import make_handlers
 from metastore.app.security import Security
 from metastore.app.services import Services
 from metastore.app.timer import Timer
+from metastore.context import RequestKey
 from metastore.domain.permissions import Requirement
 from metastore.domain.quotas import parse_quotas
 from metastore.errors import UnavailableError
@@ -171,6 +172,11 @@ class Application:
         Raises InvalidOperationError outside of the roots.
         """
         return self._warehouse.read_file(location, most)
+
+    def find_request(self, user: str, key: str) -> RequestKey | None:
+        """Returns the request of a user that was recorded with this key."""
+        with self._store.read() as work:
+            return work.request_keys.find(user, key)
 
     def write_file(self, location: str, content: bytes) -> None:
         """Creates a file. Raises InvalidOperationError outside of the roots."""

@@ -39,6 +39,7 @@ from metastore.iceberg.errors import (
 )
 from metastore.iceberg.files import Files, encoded, folder_of, new_location, outdated
 from metastore.iceberg.reading import Methods
+from metastore.iceberg.repetitions import note_location
 from metastore.iceberg.rows import State, table_row, view_row
 from metastore.iceberg.tables import document
 from thrift_idl.gen.hive_metastore.ttypes import Table
@@ -93,15 +94,16 @@ class Committer:
         """
         self._methods, self._files, self._require, self._user = methods, files, require, user
 
-    def commit(self, prepare: Prepare) -> list[Committed]:
+    def commit(self, prepare: Prepare, *, answers: bool = True) -> list[Committed]:
         """Prepares and commits, again if another client was faster. Returns the new states in the order of the changes.
+        `answers`: the request is answered with the state of its table.
 
         Raises RestError: 409 if the commit has certainly failed, 500 if the outcome is unknown.
         """
         for attempt in range(1, _TRIES + 1):
             changes = prepare()
             try:
-                return self._carry_out(changes)
+                return self._carry_out(changes, answers=answers)
             except ConflictError as error:
                 if attempt == _TRIES or isinstance(error, LockTimeoutError | TableLockedError):
                     raise commit_failed(str(error)) from error
@@ -121,7 +123,7 @@ class Committer:
         except MetastoreError as error:
             raise rest_error(error, NO_NAMESPACE if creates else NO_TABLE) from error
 
-    def _carry_out(self, changes: Sequence[Change]) -> list[Committed]:
+    def _carry_out(self, changes: Sequence[Change], *, answers: bool) -> list[Committed]:
         bases = [Document.of(change.base) for change in changes]
         states = [self._state(change, base) for change, base in zip(changes, bases, strict=True)]
         pending = [(change, state) for change, state in zip(changes, states, strict=True) if change.content is not None]
@@ -134,6 +136,8 @@ class Committer:
                     content = change.content or b""
                     self._files.write(state.location, encoded(state.metadata, content))
             if commits:
+                if answers:
+                    note_location(pending[0][1].location)
                 self._methods("commit_tables", commits)
         for base, state in zip(bases, states, strict=True):
             self._delete(outdated(base, state.metadata))

@@ -9,6 +9,7 @@ from metastore.domain.names import fold
 from metastore.errors import AlreadyExistsError, InvalidOperationError, MetastoreError
 from metastore.iceberg.errors import ALREADY_EXISTS, BAD_REQUEST, NO_NAMESPACE, NOT_EMPTY, RestError, rest_error
 from metastore.iceberg.reading import Methods, Reader
+from metastore.iceberg.repetitions import note_body
 from metastore.iceberg.updates import field, texts
 from thrift_idl.gen.hive_metastore.ttypes import Database, DropDatabaseRequest, PrincipalType
 
@@ -33,6 +34,7 @@ class Namespaces:
         properties = texts(request, "properties") if request.get("properties") is not None else {}
         database = Database(name=levels[0], catalogName=catalog)
         _set(database, properties)
+        note_body({"namespace": [fold(levels[0])], "properties": properties})
         try:
             self._methods("create_database", database)
         except AlreadyExistsError:
@@ -69,13 +71,15 @@ class Namespaces:
             raise RestError(400, BAD_REQUEST, f"Cannot remove {', '.join(fixed)} of a database: set another value")
         database.parameters = {key: value for key, value in (database.parameters or {}).items() if key not in removed}
         _set(database, updates)
+        missing = [key for key in removals if key not in present]
+        answer = {"removed": removed, "updated": list(updates), "missing": missing}
+        note_body(answer)
         if removed or updates:
             try:
                 self._methods("alter_database", f"@{catalog}#{database.name}", database)
             except MetastoreError as error:
                 raise rest_error(error, NO_NAMESPACE) from error
-        missing = [key for key in removals if key not in present]
-        return {"removed": removed, "updated": list(updates), "missing": missing}
+        return answer
 
 
 def _set(database: Database, properties: Mapping[str, str]) -> None:

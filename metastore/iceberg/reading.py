@@ -91,8 +91,10 @@ class Reader:
         self._read_file = read_file
         self._require_select = require_select
 
-    def config(self, warehouse: str, endpoints: Sequence[str]) -> dict[str, Any]:
-        """Returns the configuration for clients. `warehouse`: the name of a catalog; empty: the default one."""
+    def config(self, warehouse: str, endpoints: Sequence[str], lifetime: str) -> dict[str, Any]:
+        """Returns the configuration for clients. `warehouse`: the name of a catalog; empty: the default one.
+        `lifetime`: how long keys of requests are kept.
+        """
         catalog = fold(warehouse) or DEFAULT_CATALOG
         known = self._methods("get_catalogs").names
         if catalog not in known:
@@ -101,7 +103,8 @@ class Reader:
             )
             raise RestError(404, NO_WAREHOUSE, message)
         overrides = {} if catalog == DEFAULT_CATALOG else {"prefix": catalog}
-        return {"defaults": {}, "overrides": overrides, "endpoints": list(endpoints)}
+        answer: dict[str, Any] = {"defaults": {}, "overrides": overrides, "endpoints": list(endpoints)}
+        return answer | {"idempotency-key-lifetime": lifetime}
 
     def namespaces(self, catalog: str, parent: Sequence[str], page: Page) -> dict[str, Any]:
         """Lists the databases. They have no namespaces below them."""

@@ -21,6 +21,7 @@ from metastore.iceberg.errors import (
 )
 from metastore.iceberg.metadata import load_result
 from metastore.iceberg.reading import TABLE_TYPE, Found, Loaded, Methods, Reader, loaded, type_of
+from metastore.iceberg.repetitions import note_location
 from metastore.iceberg.requirements import is_create
 from metastore.iceberg.rows import VIRTUAL_VIEW
 from metastore.iceberg.tables import committed, created, created_by_updates, document
@@ -60,7 +61,7 @@ class Writer:
         if not 0 < len(changes) <= _MOST:
             raise RestError(400, BAD_REQUEST, f"A transaction has 1 to {_MOST} tables, not {len(changes)}")
         each = [partial(self._change, catalog, *_identifier(change, "identifier"), change) for change in changes]
-        self._committer.commit(lambda: [change() for change in each])
+        self._committer.commit(lambda: [change() for change in each], answers=False)
 
     def register_table(self, catalog: str, namespace: Sequence[str], request: Request) -> Loaded:
         """Registers a table whose metadata exists. `overwrite`: also if a table of this name exists."""
@@ -90,6 +91,7 @@ class Writer:
         """Drops a table without its files, and returns its last metadata."""
         found = self._reader.find_table(catalog, namespace, table)
         answer = self._reader.load_table(catalog, namespace, table)
+        note_location(found.location)
         self._drop(found, purge=False)
         return answer
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import DBAPIError
 
-from metastore.context import AuditNote, authorization_basis, caller
+from metastore.context import AuditNote, RequestKey, authorization_basis, caller, request_key
 from metastore.domain.events import Event
 from metastore.errors import ConnectionLostError, UnknownOutcomeError
 from metastore.settings import Settings
@@ -68,6 +68,7 @@ from metastore.storage.repositories.partition_values import PartitionValues
 from metastore.storage.repositories.partitions import Partitions
 from metastore.storage.repositories.partitions_write import PartitionsWrite
 from metastore.storage.repositories.privileges import Privileges
+from metastore.storage.repositories.request_keys import REMEMBER, RequestKeys, remembered
 from metastore.storage.repositories.retired_locations import RetiredLocations
 from metastore.storage.repositories.roles import Roles
 from metastore.storage.repositories.runtime_statistics import RuntimeStatistics
@@ -145,6 +146,7 @@ class UnitOfWork(Session):
     partitions = cached_property(Partitions)
     partitions_write = cached_property(PartitionsWrite)
     privileges = cached_property(Privileges)
+    request_keys = cached_property(RequestKeys)
     retired_locations = cached_property(RetiredLocations)
     roles = cached_property(Roles)
     runtime_statistics = cached_property(RuntimeStatistics)
@@ -173,6 +175,7 @@ class UnitOfWork(Session):
         self._privileges_change = False
         self.gives_number = False  # see `give_number`
         self.note: AuditNote | None = None  # line of the audit trail to write with the commit
+        self.request: RequestKey | None = None  # to record with a change of the catalog
 
     def change_privileges(self) -> None:
         """Raises the version of privileges with the commit: all servers then discard cached privileges."""
@@ -220,6 +223,7 @@ class UnitOfWork(Session):
         changes = (
             (RAISE, self.changed_lists),
             (VERSION, self._privileges_change),
+            (REMEMBER, self.request is not None and self.recorded),
             (APPEND, self.recorded),
             (WRITE, self.note is not None),
         )
@@ -227,6 +231,8 @@ class UnitOfWork(Session):
         values = appended(self.recorded) | {"listed": sorted(self.changed_lists)}
         if self.note is not None:
             values |= written(self.note)
+        if self.request is not None:
+            values |= remembered(self.request)
         try:
             run(self.connection, "; ".join(last), **values)
         except DBAPIError as error:
@@ -317,6 +323,7 @@ class Store:
                 self._begin(work)
                 if audited and (current := caller.get()) and (note := current.call.note) and not note.is_written:
                     work.note = note
+                work.request = request_key.get()
                 basis = authorization_basis.get() if audited else None
                 claims = basis.claims if basis else []
                 work.locations.serialise(claims)

@@ -22,6 +22,7 @@ from metastore.errors import MetastoreError
 from metastore.iceberg.errors import BAD_REQUEST, FORBIDDEN, NOT_AUTHORIZED, NOT_FOUND, RestError, rest_error
 from metastore.iceberg.namespaces import Namespaces
 from metastore.iceberg.reading import Loaded, Reader, requested_page
+from metastore.iceberg.repetitions import HEADER, LIFETIME, Repetitions
 from metastore.iceberg.writing import Writer
 from metastore.identity import AuthenticationFailedError, AuthenticationUnavailableError
 from metastore.web.console.authentication import ClosedError, LoginRequiredError, Visitor
@@ -64,6 +65,7 @@ class Catalog:
     reader: Reader
     writer: Writer
     namespaces: Namespaces
+    repetitions: Repetitions
 
 
 Answer: TypeAlias = "dict[str, Any] | Loaded | None"  # None: status 204
@@ -272,7 +274,7 @@ class IcebergRoutes:
         if segments == ["config"]:
             _require_method(request, ("GET",))
             endpoints = [f"{method} {path}" for method, path in self._endpoints]
-            return self._catalog.reader.config(parameters.get("warehouse", ""), endpoints)
+            return self._catalog.reader.config(parameters.get("warehouse", ""), endpoints, LIFETIME)
         catalog = DEFAULT_CATALOG
         found = {method: parts for (method, _), parts in _matching(self._endpoints, segments)}
         if not found and len(segments) > 1:
@@ -284,7 +286,12 @@ class IcebergRoutes:
             )
         _require_method(request, tuple(found))
         handler, parts = found[request.method]
-        return handler(self._catalog, Call(catalog, parts, parameters, headers, body))
+        action = partial(handler, self._catalog, Call(catalog, parts, parameters, headers, body))
+        key = headers.get(HEADER)
+        if key is None or request.method in READING:
+            return action()
+        line = f"{request.method} {_raw_path(request)}?{request.url.query}"
+        return self._catalog.repetitions.answer(key, (line, body), action)
 
 
 def _check_origin(request: Request) -> None:

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Text,
     text,
 )
+from sqlalchemy.dialects.postgresql import UUID
 
 from metastore.storage.schema.base import Name, counter_table, id_column, metadata, time_column
 
@@ -115,6 +116,19 @@ issued_tokens = Table(
     time_column("issued_at", nullable=False),
     time_column("expires_at", nullable=False),
     time_column("latest_at", nullable=False),  # it cannot be renewed beyond this
+)
+
+# Requests by Iceberg's REST protocol that changed the catalog, by the keys that their clients have chosen.
+request_keys = Table(
+    "request_keys",
+    metadata,
+    Column("user_name", Name, primary_key=True),  # empty without authentication
+    Column("key", UUID(as_uuid=True), primary_key=True),
+    Column("digest", LargeBinary, nullable=False),  # of the request
+    Column("location", Text),  # of the metadata file with which it is answered
+    Column("body", Text),  # of another answer
+    time_column("recorded_at", nullable=False),
+    Index("request_keys_recorded_at_idx", "recorded_at"),
 )
 
 # Failed logins of all servers. PostgreSQL empties the table after a crash, which only ends delays.

@@ -54,7 +54,7 @@ def test_missing_objects_are_missing_for_pyiceberg(console: Console, iceberg: tu
 def test_config_advertises_what_is_served(console: Console) -> None:
     visitor = console.visitor()
     config = visitor.get(f"{V1}/config").data
-    assert config["overrides"] == {}
+    assert (config["overrides"], config["idempotency-key-lifetime"]) == ({}, "PT1H")
     assert config["endpoints"] == [f"{method} {path}" for method, path in ENDPOINTS]
     missing = visitor.get(f"{V1}/config?warehouse=none")
     assert (missing.status, missing.data["error"]["type"]) == (404, "NoSuchWarehouseException")

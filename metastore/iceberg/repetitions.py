@@ -1,0 +1,92 @@
+"""Requests that their clients repeat because an answer was lost (`Idempotency-Key`).
+
+The transaction that makes the change of a request records its key: any server answers the repetition from there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+from uuid import UUID
+
+import msgspec
+
+from metastore.context import RequestKey, request_key
+from metastore.errors import MetastoreError
+from metastore.iceberg.errors import BAD_REQUEST, RestError, rest_error
+from metastore.iceberg.reading import Loaded, Reader, loaded
+
+HEADER: Final = "idempotency-key"
+LIFETIME: Final = "PT1H"
+"""The time for which keys are kept, as an ISO 8601 duration. `storage.repositories.request_keys` has the same."""
+
+Answer: TypeAlias = "dict[str, Any] | Loaded | None"
+
+
+class Repetitions:
+    """Answers requests with a key at most once."""
+
+    def __init__(
+        self, find: Callable[[str, str], RequestKey | None], user: Callable[[], str | None], reader: Reader
+    ) -> None:
+        """`find`: returns a recorded request of a user. `user`: returns the name of the caller."""
+        self._find, self._user, self._reader = find, user, reader
+
+    def answer(self, key: str, parts: tuple[str, bytes], action: Callable[[], Answer]) -> Answer:
+        """Returns the answer of an action, or of the earlier request with this key.
+
+        `parts`: the line and the body of the request. Only changes are recorded: a request that has failed is carried
+        out again. Raises RestError, 422 if another request has had the key.
+        """
+        line, body = parts
+        request = RequestKey(self._user() or "", _checked(key), hashlib.sha256(line.encode() + b"\n" + body).digest())
+        if (known := self._recorded(request)) is not None:
+            return self._repeated(known)
+        token = request_key.set(request)
+        try:
+            return action()
+        except RestError:
+            known = self._recorded(request)  # at the same time by another server, or before a connection broke
+            if known is None:
+                raise
+        finally:
+            request_key.reset(token)
+        return self._repeated(known)
+
+    def _recorded(self, request: RequestKey) -> RequestKey | None:
+        try:
+            known = self._find(request.user, request.key)
+        except MetastoreError as error:
+            raise rest_error(error) from error
+        if known is not None and known.digest != request.digest:
+            text = f"{request.key} was the Idempotency-Key of another request: choose a new one"
+            raise RestError(422, "UnprocessableEntityException", text)
+        return known
+
+    def _repeated(self, known: RequestKey) -> Answer:
+        if known.location is not None:
+            return loaded(known.location, self._reader.metadata(known.location))
+        if known.body is not None:
+            body: dict[str, Any] = msgspec.json.decode(known.body)
+            return body
+        return None
+
+
+def note_location(location: str) -> None:
+    """Records that the current request is answered with this metadata file."""
+    if (request := request_key.get()) is not None:
+        request.location = location
+
+
+def note_body(body: dict[str, Any]) -> None:
+    """Records the answer of the current request."""
+    if (request := request_key.get()) is not None:
+        request.body = msgspec.json.encode(body).decode()
+
+
+def _checked(key: str) -> str:
+    try:
+        return str(UUID(key))
+    except ValueError:
+        raise RestError(400, BAD_REQUEST, f"Idempotency-Key is not a UUID: {key[:100]}") from None
