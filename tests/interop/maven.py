@@ -47,7 +47,9 @@ def fetched(artifact: str, suffix: str) -> Path:
 
 
 def class_path(*artifacts: str) -> str:
-    """Returns the class path of these artifacts and their dependencies. Raises UnavailableError."""
+    """Returns the class path of these artifacts and their dependencies: `group:name:version`, or
+    `group:name:version:classifier`. Raises UnavailableError.
+    """
     project = _project(artifacts)
     folder = CACHE / "class_paths" / hashlib.sha256(project.encode()).hexdigest()[:16]
     actual = folder / "class_path"
@@ -119,7 +121,9 @@ def _project(artifacts: Sequence[str]) -> str:
     return f"<project>{head}<dependencies>{dependencies}</dependencies></project>\n"
 
 
-def _dependency(group: str, name: str, version: str) -> str:
+def _dependency(group: str, name: str, version: str, classifier: str = "") -> str:
     parts = {"groupId": group, "artifactId": name, "version": version}
+    if classifier:
+        parts["classifier"] = classifier
     fields = "".join(f"<{key}>{escape(value)}</{key}>" for key, value in parts.items())
     return f"<dependency>{fields}<exclusions>{EXCLUDED}</exclusions></dependency>"
