@@ -14,8 +14,10 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from metastore.app.console import make_console
+from metastore.app.events import make_events
 from metastore.app.iceberg import make_iceberg
 from metastore.app.timer import Timer
+from metastore.app.visitors import Visitors
 from metastore.errors import ExhaustedError, MetastoreError, PoolBusyError
 from metastore.monitoring.gauges import Gauges
 from metastore.monitoring.shared_metrics import SharedMetrics
@@ -90,8 +92,9 @@ def run_http_port(
     pages = Pages(metrics, probe, other_gauges, blocked, settings.metrics_hive_names)
     allowed_hosts = [host for text in settings.http_allowed_hosts.split(",") if (host := text.strip())]
     console = make_console(settings, url, metrics, other_gauges)
-    iceberg = make_iceberg(settings, url, metrics.worker(settings.workers))
-    application = make_application(pages, console, iceberg, token=token, allowed_hosts=allowed_hosts)
+    visitors = Visitors(settings, url, metrics.worker(settings.workers))
+    protocols = make_iceberg(visitors, read_only=settings.read_only), make_events(visitors)
+    application = make_application(pages, console, *protocols, token=token, allowed_hosts=allowed_hosts)
     context = certificate.reloading_context() if certificate and http_tls(settings) else None
     return serve(application, listener, lifeline, context)
 

@@ -20,6 +20,7 @@ from metastore.monitoring.shared_metrics import SharedMetrics
 from metastore.web.access import TOKEN_PATHS, AccessControl
 from metastore.web.blocked_calls import BlockedCalls
 from metastore.web.console.routes import Console
+from metastore.web.events import EventRoutes
 from metastore.web.iceberg import IcebergRoutes
 from metastore.web.probe import DatabaseProbe
 
@@ -74,13 +75,15 @@ def make_application(
     pages: Pages,
     console: Console | None = None,
     iceberg: IcebergRoutes | None = None,
+    events: EventRoutes | None = None,
     *,
     token: str | None,
     allowed_hosts: Collection[str],
 ) -> Starlette:
     """Returns the application.
 
-    `console`: None to serve no pages. `iceberg`: None to serve no catalog. `token`, `allowed_hosts`: see
+    `console`: None to serve no pages. `iceberg`: None to serve no catalog. `events`: None to serve no
+    streams. `token`, `allowed_hosts`: see
     `AccessControl`.
     """
     routes = {
@@ -100,6 +103,7 @@ def make_application(
         routes=[
             *(Route(path, handler) for path, handler in routes.items()),
             *(iceberg.routes() if iceberg else ()),
+            *(events.routes() if events else ()),
             *(console.routes() if console else ()),
         ],
         middleware=[Middleware(AccessControl, token=token, allowed_hosts=allowed_hosts)],

@@ -22,6 +22,9 @@ from metastore.web.handshakes import Handshakes, MakeProtocol
 _MAX_CONNECTIONS: Final = 64
 _MAX_SECONDS: Final = 10.0  # a connection sends one request and reads one response in this time, or is closed
 _NICE: Final = 5  # the kernel prefers the threads of calls to this one
+STREAM: Final = "metastore.stream"
+"""The key of a request's scope that is true while its response is a stream, which bounds its number and time itself."""
+
 _LOG_LEVEL: Final = logging.ERROR  # of uvicorn: its warnings are about malformed requests, which any client can send
 
 
@@ -35,13 +38,24 @@ class _BoundedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in the base class
         super().connection_made(transport)
         self.opened_at = self.loop.time()
-        self._deadline = self.loop.call_later(_MAX_SECONDS, transport.abort)
+        self._deadline = self.loop.call_later(_MAX_SECONDS, self._expire)
         if len(self.connections) > _MAX_CONNECTIONS:
-            bounded = [each for each in self.connections if isinstance(each, _BoundedProtocol)]
+            bounded = [each for each in self.connections if isinstance(each, _BoundedProtocol) and not each.is_stream]
             bounded.sort(key=lambda each: each.opened_at)
             closed = one_to_close({each: network_of(each.client[0] if each.client else "") for each in bounded})
             self.connections.discard(closed)  # at once: `connection_lost` follows after other connections were accepted
             closed.transport.abort()
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the response in progress is a stream."""
+        return bool(self.scope and self.scope.get(STREAM))
+
+    def _expire(self) -> None:
+        if self.is_stream:
+            self._deadline = self.loop.call_later(_MAX_SECONDS, self._expire)
+        else:
+            self.transport.abort()
 
     def send_400_response(self, msg: str) -> None:
         """Answers a malformed request. Drops the application's response if the error is in the body: uvicorn would try
@@ -82,6 +96,9 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         if isinstance(loop, _Loop) and loop.handshakes:
             loop.handshakes.abort()
+        for each in list(self.server_state.connections):
+            if isinstance(each, _BoundedProtocol) and each.is_stream:
+                each.transport.close()
         await super().shutdown(sockets)
 
 
