@@ -1,6 +1,6 @@
 # Start with `make demo`, `make test` or `make docs`. Each creates .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test long quick lint docs bench bench-sql bench-zipf crash faults outages promises random-sql readers audit image-steps spark-versions spark-interfaces interop hive-tests generate clean
+.PHONY: help demo test long quick lint docs bench bench-advice bench-scan-record bench-sql bench-zipf crash faults outages promises random-sql readers audit image-steps spark-versions spark-interfaces interop hive-tests generate clean
 READY := .venv/.ready
 DEMO_READY := .venv/.ready-demo
 CLASSES := .venv/class-data/spark.jsa
@@ -42,6 +42,12 @@ bench: $(READY)  ## Measure beside the real Hive Metastore: make bench ARGS="--q
 
 bench-sql: $(READY)  ## Compare queries of public tools on the views of Hive's schema and on Hive's own tables (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.bench.hive_sql $(ARGS)
+
+bench-advice: $(READY)  ## Record queries of three tables, make the advised layouts, and compare predicted with read bytes (not part of the tests)
+	@.venv/bin/python -W ignore -m tests.bench.advice $(ARGS)
+
+bench-scan-record: $(READY)  ## Measure the processor time that the record of scans adds to plan_scan (not part of the tests)
+	@.venv/bin/python -W ignore -m tests.bench.scan_record $(ARGS)
 
 crash: $(READY)  ## Kill writers at every step and run writers concurrently: make crash ARGS="--kills 200" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.bench.writing crash $(ARGS)

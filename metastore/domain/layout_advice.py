@@ -126,28 +126,47 @@ class Layout(NamedTuple):
     directories: frozenset[str] = frozenset()
 
 
-def read_share(layout: Layout, values: Values, shape: Shape) -> float:
-    """Returns the share of the bytes of the kept partitions that a scan reads on average.
+class FileCost(NamedTuple):
+    """What files cost, as shares of the bytes of an average partition: rows without the costs of files, and each file.
+
+    A file has a footer, page headers and dictionaries, so that many small files are larger than a few.
+    """
+
+    rows: float = 1.0
+    each: float = 0.0
+
+
+NO_COST: Final = FileCost()
+
+
+def read_share(layout: Layout, values: Values, shape: Shape, cost: FileCost = NO_COST) -> float:
+    """Returns what a scan reads on average, as a share of the bytes that the kept partitions have now.
 
     Values that are not recorded are taken to be asked for as often as rows have them. Rows are taken to be equally
-    large. Filters by ranges and patterns are taken to read everything.
+    large. Filters by ranges and patterns, and those on other columns, read everything, with the files of the layout.
     """
-    shares = [_share(layout, values, one) for one in shape if one.column == layout.column]
-    return min(shares, default=1.0)
+    whole = 1.0
+    if layout.kind != SORT:
+        whole = cost.rows + cost.each * sum(number for part, number in _parts(layout, values) if part > 0)
+    shares = [_share(layout, values, one, cost) for one in shape if one.column == layout.column]
+    return min([whole, *(share for share in shares if share is not None)])
 
 
-def _share(layout: Layout, values: Values, one: Filter) -> float:
-    if one.operator == NULL:
-        return 1.0 if layout.kind in (BUCKETS, SORT) else _of_parts(_parts_of(layout, values, (NULL_TEXT,)))
+def _share(layout: Layout, values: Values, one: Filter, cost: FileCost) -> float | None:
+    """Returns what a filter on the column of a layout reads; None for everything."""
+    if one.operator == NULL and layout.kind in (SKEW, PARTITIONS):
+        return _of_parts(_parts_of(layout, values, (NULL_TEXT,)), cost)
     if one.operator not in (EQUAL, ONE_OF):
-        return 1.0
+        return None
     if one.values:
-        return _of_parts(_parts_of(layout, values, one.values))
+        return _of_parts(_parts_of(layout, values, one.values), cost)
     if layout.kind == SORT:  # the row groups of a value, and parts of two more
-        average = sum(share**2 for _, share in values.heavy)
-        return min(1.0, one.number * (average + 1 / layout.number))
+        return one.number * (sum(share**2 for _, share in values.heavy) + 1 / layout.number)
     # A part is asked for as often as it has rows: a scan for one of n values reads it unless all n are elsewhere.
-    return sum(part * number * (1 - (1 - part) ** one.number) for part, number in _parts(layout, values))
+    return sum(
+        number * (part * cost.rows + cost.each) * (1 - (1 - part) ** one.number)
+        for part, number in _parts(layout, values)
+    )
 
 
 def _parts(layout: Layout, values: Values) -> list[tuple[float, int]]:
@@ -185,8 +204,8 @@ def _parts_of(layout: Layout, values: Values, asked: Sequence[str]) -> list[floa
     return [shares.get(value, 0.0) + (1 - shares.get(value, 0.0)) / layout.number for value in asked]
 
 
-def _of_parts(sizes: Sequence[float]) -> float:
-    return min(1.0, sum(sizes))
+def _of_parts(sizes: Sequence[float], cost: FileCost) -> float:
+    return sum(size * cost.rows + cost.each for size in sizes)
 
 
 class Prediction(NamedTuple):
@@ -206,7 +225,13 @@ class Prediction(NamedTuple):
         return 1 - self.after / self.before if self.before else 0.0
 
 
-def predicted(queries: Workload, given: Sequence[Layout], layout: Layout, values: Mapping[str, Values]) -> Prediction:
+def predicted(
+    queries: Workload,
+    given: Sequence[Layout],
+    layout: Layout,
+    values: Mapping[str, Values],
+    cost: FileCost = NO_COST,
+) -> Prediction:
     """Returns what queries would read in a layout.
 
     Args:
@@ -214,19 +239,20 @@ def predicted(queries: Workload, given: Sequence[Layout], layout: Layout, values
         given: the skew or buckets of the table. Another skew, or other buckets, replace them.
         layout: the layout to judge.
         values: the values of the columns. Layouts of other columns are taken to save nothing.
+        cost: what files cost.
     """
     later = [*given, layout] if layout.kind in (PARTITIONS, SORT) else [layout]
     before = after = 0.0
     for query in queries.queries:
         weight = queries.weight(query)
-        before += weight * _product(given, values, query)
-        after += weight * _product(later, values, query)
+        before += weight * _product(given, values, query, cost)
+        after += weight * _product(later, values, query, cost)
     return Prediction(layout, before, after, queries.has_sizes)
 
 
-def _product(layouts: Sequence[Layout], values: Mapping[str, Values], query: Recorded) -> float:
+def _product(layouts: Sequence[Layout], values: Mapping[str, Values], query: Recorded, cost: FileCost) -> float:
     product = 1.0
     for layout in layouts:
         if layout.column in values:
-            product *= read_share(layout, values[layout.column], query.shape)
+            product *= read_share(layout, values[layout.column], query.shape, cost)
     return product

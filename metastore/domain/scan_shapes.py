@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import Any, Final, NamedTuple
 
 from metastore.domain.expression import (
@@ -29,6 +29,7 @@ OVERFLOW: Final = "*"
 """The text of the shape that stands for those that were not recorded, because there were too many."""
 OPENED: Final = "opened"
 """The text that stands for a client that read the definition of the table, and does not plan scans here."""
+_NEGATED: Final = (And, Or, Not, Compare, Constant)  # what `push_not` changes below a negation
 _MOST_FILTERS: Final = 8  # of one shape
 _MOST_VALUES: Final = 16  # of one filter
 _LONGEST_VALUE: Final = 100  # characters
@@ -63,16 +64,26 @@ def shape_of(predicate: Expression, names: Container[str], *, literals: bool = F
         names: the columns of the table. Filters on others, and filters that only the engine can evaluate, are left out.
         literals: whether to return values. Filters with many or long values have none in any case.
     """
-    pushed = push_not(predicate)
-    parts = pushed.children if isinstance(pushed, And) else (pushed,)
     found: list[Filter] = []
-    for part in parts:
+    for part in _conjuncts(predicate):
         one = _filter(part, literals=literals)
         if one is not None and one not in found and _is_known(one, names):
             found.append(one)
     if len(found) > _MOST_FILTERS:
         return None
     return tuple(sorted(found)) if len(found) > 1 else tuple(found)
+
+
+def _conjuncts(predicate: Expression) -> Iterable[Expression]:
+    """Returns the conditions of a conjunction, with negations only at their leaves."""
+    parts = predicate.children if isinstance(predicate, And) else (predicate,)
+    for part in parts:
+        if isinstance(part, Or) or (isinstance(part, Not) and isinstance(part.child, _NEGATED)):
+            break
+    else:
+        return parts
+    pushed = push_not(predicate)
+    return pushed.children if isinstance(pushed, And) else (pushed,)
 
 
 def without_literals(shape: Shape) -> Shape:

@@ -63,19 +63,20 @@ class ScanRecorder(Service):
 
         Args:
             table: the table.
-            names: its columns.
+            names: its data columns.
             predicate: the predicate of the scan.
             count: the number of partitions that it keeps.
             sample: those of them at the positions that `sampled` has returned.
         """
-        if not self._days or predicate == FALSE:  # a scan of no rows checks a right, or reads the version
+        if not self._days or predicate is FALSE:  # a scan of no rows checks a right, or reads the version
             return
         number = table.id
         seen = self._seen[number] = self._seen.get(number, 0) + 1
         if seen > _WHOLE and getrandbits(_SAMPLE_BITS):
             return
         weight = 1 if seen <= _WHOLE else 1 << _SAMPLE_BITS
-        shape = shape_of(predicate, names, literals=self._literals)
+        known = {*names, *table.key_names}
+        shape = shape_of(predicate, known, literals=self._literals)
         self._add(number, OVERFLOW if shape is None else shape, weight, _figures(count, sample, bool(table.keys)))
 
     def opened(self, table: TableName) -> None:

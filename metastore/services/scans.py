@@ -38,7 +38,7 @@ from thrift_idl.gen.metastore.ttypes import (
 _FAST: Final = 1  # compression level
 
 Record = Callable[[TableRef, Collection[str], Expression, int, Sequence[tuple[ScanRow, ScanPartition]]], None]
-"""Records a scan: the table, its columns, the predicate, the number of kept partitions, and a sample of these."""
+"""Records a scan: the table, its data columns, the predicate, the number of kept partitions, and a sample of these."""
 
 
 class ScanService(Service):
@@ -87,7 +87,7 @@ class ScanService(Service):
         packed = [_packed(page) for page in planned] if paged and kept.count > SCAN_PAGE else None
         partitions = [partition for page in planned for partition in page]
         if is_query:
-            self._record(stored.ref, [*types, *(key.name for key in stored.ref.keys)], predicate, kept.count, sample)
+            self._record(stored.ref, types.keys(), predicate, kept.count, sample)
         return ScanPlan(
             partitions=partitions,
             pages=packed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
@@ -15,9 +15,11 @@ from metastore.domain.care_rules import unmanaged
 from metastore.domain.layout_advice import (
     BUCKETS,
     LEAST_SAVING,
+    NO_COST,
     PARTITIONS,
     SKEW,
     SORT,
+    FileCost,
     Layout,
     Prediction,
     TableLayout,
@@ -34,7 +36,8 @@ from metastore.domain.table_definitions import definition_of, layout_of
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError
 from spark_client.jvm.sql_text import quote
-from spark_client.survey.size import SMALLEST_DIRECTORY, TableSize, table_size
+from spark_client.scan.report import ScanStatistics, scan_report
+from spark_client.survey.size import SMALLEST_DIRECTORY
 from spark_client.table.sketch import Sketch
 from spark_client.table.skew_keys import is_simple
 from spark_client.table.skew_limits import MAX_VALUES_SETTING, max_values
@@ -45,6 +48,8 @@ ADVICE_COLUMNS: Final = (
     "statement string"
 )
 _SAMPLED_BYTES: Final = 4 << 30
+_COLUMN_OF_FILE: Final = {"PARQUET": 400, "ORC": 200}  # bytes of footer, headers and dictionaries of a small file
+_DIRECTORIES: Final = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200, 500, 1000)
 _FEW_DIRECTORIES: Final = 10_000  # as many small ones are no burden
 _BUCKET: Final = 64 << 20
 _MOST_BUCKETS: Final = 256
@@ -126,25 +131,52 @@ def advise_table(context: Context, database: str, name: str, *, sample: float | 
     if not chosen:
         return LayoutAdvice(layout.name, (), why_none(queries, uses, since))
     size = _size(context, database, name)
+    cost = _cost(definition_of(table), size)
     given = list(_given(layout))
     measured = [simple[each] for each in dict.fromkeys([*chosen, *(each.column for each in given)]) if each in simple]
     values = _measured(context, frame, measured, table.parameters or {}, _fraction(sample, size))
     declared = definition_of(table)
-    best = _best(queries, given, [_layouts(each, values[each], size, declared) for each in chosen], values)
+    every = [layout for each in chosen for layout in _layouts(each, values[each], size, declared)]
+    best = _best([predicted(queries, given, layout, values, cost) for layout in every])
     layouts = tuple(_advised(each, queries, declared, values[each.layout.column]) for each in best)
     reason = "" if layouts else f"no advice: no layout would save {LEAST_SAVING:.0%} of the bytes"
     return LayoutAdvice(layout.name, layouts, reason)
 
 
-def _size(context: Context, database: str, name: str) -> TableSize:
+class _Size(NamedTuple):
+    """The bytes of a table, its partitions, and the files of an average partition. Without partitions, it has one."""
+
+    bytes: int
+    partitions: int
+    files: float
+
+    @property
+    def average(self) -> float:
+        """The bytes of an average partition."""
+        return self.bytes / self.partitions
+
+
+def _size(context: Context, database: str, name: str) -> _Size:
     """Returns the size of a table as the metastore knows it, or else by its files."""
     (known,) = context.metastore.methods.get_care_plan(CarePlanRequest(database, name)).tables
     if known.bytes:
-        return TableSize(known.bytes, max(1, known.partitions or 1))
-    return table_size(context.spark, f"{quote(database)}.{quote(name)}") or TableSize(0, 1)
+        partitions = max(1, known.partitions or 1)
+        return _Size(known.bytes, partitions, (known.files or partitions) / partitions)
+    scans = scan_report(context.spark.table(f"{quote(database)}.{quote(name)}")).scans
+    total = scans[0].total if len(scans) == 1 else ScanStatistics(1, 0, 1, 0)
+    partitions = max(1, total.partitions)
+    return _Size(total.bytes, partitions, total.files / partitions)
 
 
-def _fraction(sample: float | None, size: TableSize) -> float:
+def _cost(table: TableDefinition, size: _Size) -> FileCost:
+    """Returns what each file of an average partition costs."""
+    if not size.bytes:
+        return NO_COST
+    each = _COLUMN_OF_FILE.get(table.format, 0) * len(table.columns) / size.average
+    return FileCost(max(0.1, 1 - each * size.files), each)
+
+
+def _fraction(sample: float | None, size: _Size) -> float:
     return sample or min(1.0, _SAMPLED_BYTES / max(1, size.bytes))
 
 
@@ -176,27 +208,29 @@ def _measured(
     return found
 
 
-def _layouts(column: str, values: Values, size: TableSize, table: TableDefinition) -> Iterator[Layout]:
-    """Yields the layouts of a column that are worth their files."""
-    average = size.bytes / max(1, size.partitions)
-    large = [value for value, share in values.heavy if share * average >= SMALLEST_DIRECTORY]
-    all_values = [value for value, _ in values.heavy]
-    directories = all_values if size.partitions * (len(all_values) + 1) <= _FEW_DIRECTORIES else large
-    if directories and table.format in ("PARQUET", "ORC"):
-        yield Layout(SKEW, column, len(directories), frozenset(directories))
+def _layouts(column: str, values: Values, size: _Size, table: TableDefinition) -> Iterator[Layout]:
+    """Yields the layouts of a column that are worth their files, skew with several numbers of directories."""
+    average, is_columnar = size.average, table.format in ("PARQUET", "ORC")
+    heavy = [value for value, _ in values.heavy]
+    large = sum(share * average >= SMALLEST_DIRECTORY for _, share in values.heavy)
+    for number in sorted({len(heavy), large, *_DIRECTORIES}) if is_columnar else ():
+        if 0 < number <= len(heavy) and (number <= large or size.partitions * (number + 1) <= _FEW_DIRECTORIES):
+            yield Layout(SKEW, column, number, frozenset(heavy[:number]))
     if average >= 2 * _BUCKET:
         yield Layout(BUCKETS, column, min(_MOST_BUCKETS, 1 << (int(average / _BUCKET).bit_length() - 1)))
     if values.distinct <= _MOST_PARTITIONS and average / max(1, values.distinct) >= _PARTITION:
         yield Layout(PARTITIONS, column)
-    if average >= 2 * _ROW_GROUP and table.format in ("PARQUET", "ORC"):
+    if average >= 2 * _ROW_GROUP and is_columnar:
         yield Layout(SORT, column, int(average / _ROW_GROUP))
 
 
-def _best(
-    queries: Workload, given: Sequence[Layout], layouts: Sequence[Iterator[Layout]], values: dict[str, Values]
-) -> list[Prediction]:
-    every = [predicted(queries, given, layout, values) for group in layouts for layout in group]
-    return sorted((each for each in every if each.saving >= LEAST_SAVING), key=lambda each: -each.saving)
+def _best(every: Sequence[Prediction]) -> list[Prediction]:
+    """Returns the best layout of each kind and column, those that save most first."""
+    found: dict[tuple[str, str], Prediction] = {}
+    for each in sorted(every, key=lambda one: (-one.saving, one.layout.number)):
+        if each.saving >= LEAST_SAVING:
+            found.setdefault((each.layout.kind, each.layout.column), each)
+    return list(found.values())
 
 
 def _advised(prediction: Prediction, queries: Workload, table: TableDefinition, values: Values) -> AdvisedLayout:

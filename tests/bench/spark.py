@@ -30,14 +30,14 @@ SETTINGS = {
 
 
 @contextmanager
-def session() -> Iterator[Session]:
-    """Starts both in a folder that is removed at the end."""
+def session(*options: str) -> Iterator[Session]:
+    """Starts both in a folder that is removed at the end. `options`: of the server."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)  # PostgreSQL may run as another user
         with EmbeddedPostgres(folder / "postgres") as postgres:
             runner.upgrade(postgres.url)
-            with running(postgres.url, folder) as server:
+            with running(postgres.url, folder, *options) as server:
                 spark = spark_client.session(
                     server.uri, app_name="bench", master="local[*]", warehouse=str(folder / "spark"), conf=SETTINGS
                 )

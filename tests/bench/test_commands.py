@@ -20,12 +20,14 @@ COMMANDS = {
     "discovery": ["tests.bench.discovery", "--partitions", "20", "--new", "3"],
     "promises": ["tests.bench.promises"],
     "races": ["tests.bench.faults", "races", "--rounds", "2"],
+    "advice": ["tests.bench.advice", "--rows", "2000", "--partitions", "2", "--each", "500", "--queries", "5"],
+    "scan-record": ["tests.bench.scan_record", "--rounds", "10", "--calls", "2"],
     "zipf": ["tests.bench.zipf", "--partitions", "2", "--rows", "300", "--rounds", "1", "--no-write"],
     "reading": ["tests.bench.reading", "--partitions", "10", "--files", "1", "--rows", "10", "--rounds", "1"],
     "reading-memory": ["tests.bench.reading_memory", "--partitions", "1000", "--read", "files"],
     "random-sql": ["tests.bench.random_sql", "--steps", "4", "--each", "2", "--inserts", "3", "--partitions", "0"],
 }
-LONG = ("bench", "discovery", "zipf", "random-sql")  # make long
+LONG = ("bench", "discovery", "zipf", "random-sql", "scan-record", "advice")  # make long
 PRINTED = {
     "bench": "written to",
     "processor": "get_table: ours",
@@ -34,6 +36,8 @@ PRINTED = {
     "discovery": "3 new directories among 20",
     "promises": "promises hold",
     "races": "check: 0 problems",
+    "advice": "bench.zipf",
+    "scan-record": "the record",
     "zipf": "list bucketing",
     "reading": "given the files by hand",
     "reading-memory": "files: 1,000 in",

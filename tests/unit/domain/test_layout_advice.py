@@ -11,6 +11,7 @@ from metastore.domain.layout_advice import (
     NULL_TEXT,
     PARTITIONS,
     SKEW,
+    FileCost,
     Layout,
     TableLayout,
     Values,
@@ -32,6 +33,13 @@ LAYOUTS = [
     Layout(SKEW, "x", directories=frozenset(("a", "b", NULL_TEXT))),
     Layout(PARTITIONS, "x"),
 ]
+
+
+X = (Filter("x", "=", 1),)
+
+
+def queries(*shapes: tuple[Shape, int, int]) -> Workload:
+    return workload(("scan", shape, scans, scans, size) for shape, scans, size in shapes)
 
 
 def part_of(layout: Layout, value: str) -> str:
@@ -72,18 +80,29 @@ def test_nulls_ranges_and_other_columns() -> None:
     assert read_share(layout, VALUES, ()) == 1
 
 
+def test_each_file_costs_its_footer_and_dictionaries() -> None:
+    layout, cost = LAYOUTS[0], FileCost(rows=0.9, each=0.1)  # one file, of which a tenth is no rows
+    whole = 0.9 + 3 * 0.1  # three files: a, b and the rest
+    assert read_share(layout, VALUES, (), cost) == pytest.approx(whole)
+    assert read_share(layout, VALUES, (Filter("x", "<"),), cost) == pytest.approx(whole)
+    assert read_share(layout, VALUES, (Filter("x", "=", 1, ("a",)),), cost) == pytest.approx(0.5 * 0.9 + 0.1)
+    both = (Filter("x", "IN", 2, ("a", "b")),)
+    assert read_share(layout, VALUES, both, cost) == pytest.approx(0.7 * 0.9 + 0.2)
+    average = sum(share * (share * 0.9 + 0.1) for share in (0.5, 0.2, 0.3))
+    assert read_share(layout, VALUES, X, cost) == pytest.approx(average)
+
+
+def test_a_layout_of_many_small_files_is_worse_than_one_of_few() -> None:
+    of, cost = queries((X, 10, 1000), ((), 10, 9000), ((Filter("y", ">"),), 10, 9000)), FileCost(0.95, 0.05)
+    few, many = (predicted(of, (), layout, {"x": VALUES}, cost) for layout in (LAYOUTS[0], LAYOUTS[2]))
+    assert few.saving > many.saving
+
+
 def test_buckets_of_a_column_without_heavy_values_divide_evenly() -> None:
     many, buckets = Values((), 10_000), Layout(BUCKETS, "x", 16)
     assert read_share(buckets, many, (Filter("x", "=", 1),)) == pytest.approx(1 / 16)
     assert read_share(buckets, many, (Filter("x", "=", 1, ("7",)),)) == pytest.approx(1 / 16)
     assert read_share(buckets, VALUES, (Filter("x", "IS NULL"),)) == 1
-
-
-def queries(*shapes: tuple[Shape, int, int]) -> Workload:
-    return workload(("scan", shape, scans, scans, size) for shape, scans, size in shapes)
-
-
-X = (Filter("x", "=", 1),)
 
 
 def test_predictions_weigh_queries_by_their_bytes() -> None:
