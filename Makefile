@@ -1,6 +1,6 @@
 # Start with `make demo`, `make test` or `make docs`. Each creates .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test long quick lint docs bench bench-advice bench-scan-record bench-sql bench-zipf crash faults outages promises random-sql readers audit image-steps spark-versions spark-interfaces interop hive-tests generate clean
+.PHONY: help demo test long quick lint docs bench bench-advice bench-iceberg bench-scan-record bench-sql bench-zipf crash faults outages two-doors promises random-sql readers audit image-steps spark-versions spark-interfaces interop hive-tests generate clean
 READY := .venv/.ready
 DEMO_READY := .venv/.ready-demo
 CLASSES := .venv/class-data/spark.jsa
@@ -52,6 +52,9 @@ bench-scan-record: $(READY)  ## Measure the processor time that the record of sc
 crash: $(READY)  ## Kill writers at every step and run writers concurrently: make crash ARGS="--kills 200" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.bench.writing crash $(ARGS)
 
+bench-iceberg: $(READY)  ## Time loads and commits of Iceberg tables by REST (not part of the tests)
+	@.venv/bin/python -W ignore -m tests.bench.iceberg_rest $(ARGS)
+
 bench-zipf: $(READY)  ## Compare list bucketing with other layouts; writes the figures of docs/benchmarks.md
 	@.venv/bin/python -W ignore -m tests.bench.zipf $(ARGS)
 
@@ -60,6 +63,9 @@ faults: $(READY)  ## Kill workers and lose COMMITs at every step of file operati
 
 outages: $(READY)  ## Upgrade, restart and fail over under writers: make outages ARGS="rolling --from COMMIT" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.bench.operating $(ARGS)
+
+two-doors: $(READY)  ## Kill servers and writers of one Iceberg table, by REST and by Thrift: make two-doors ARGS="--kills 200" (not part of the tests)
+	@.venv/bin/python -W ignore -m tests.bench.two_doors $(ARGS)
 
 promises: $(READY)  ## Attack a server with TLS and grants, and check each promise of the security pages
 	@.venv/bin/python -W ignore -m tests.bench.promises $(ARGS)

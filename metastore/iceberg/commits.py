@@ -35,9 +35,11 @@ from metastore.iceberg.errors import (
     UNSUPPORTED,
     RestError,
     commit_failed,
+    invalid,
     rest_error,
 )
 from metastore.iceberg.files import Files, encoded, folder_of, new_location, outdated
+from metastore.iceberg.metadata import MOST
 from metastore.iceberg.reading import Methods
 from metastore.iceberg.repetitions import note_location
 from metastore.iceberg.rows import State, table_row, view_row
@@ -150,6 +152,8 @@ class Committer:
         """Returns the new state of a table, with the location of its file. Raises RestError."""
         if change.content is None:
             return State(base, change.location or "")
+        if len(change.content) > MOST:
+            raise invalid(f"The metadata of {change.name} would have more than {MOST >> 20} MiB: expire snapshots")
         metadata = document(change.content, "The new metadata")
         properties = metadata.get("properties", {})
         present = (change.present.parameters or {}) if change.present is not None else {}

@@ -25,9 +25,15 @@ COMMANDS = {
     "zipf": ["tests.bench.zipf", "--partitions", "2", "--rows", "300", "--rounds", "1", "--no-write"],
     "reading": ["tests.bench.reading", "--partitions", "10", "--files", "1", "--rows", "10", "--rounds", "1"],
     "reading-memory": ["tests.bench.reading_memory", "--partitions", "1000", "--read", "files"],
+    "iceberg-rest": ["tests.bench.iceberg_rest", "--seconds", "0.2", "--tables", "2", "--writers", "2"],
+    "two-doors": ["tests.bench.two_doors", "--kills", "1", "--seconds", "3"],
     "random-sql": ["tests.bench.random_sql", "--steps", "4", "--each", "2", "--inserts", "3", "--partitions", "0"],
 }
-LONG = ("bench", "discovery", "zipf", "random-sql", "scan-record", "advice")  # make long
+# make long
+LONG = (
+    *("bench", "discovery", "zipf", "random-sql", "scan-record", "advice"),
+    *("reading", "reading-memory", "iceberg-rest", "two-doors"),
+)
 PRINTED = {
     "bench": "written to",
     "processor": "get_table: ours",
@@ -42,6 +48,8 @@ PRINTED = {
     "reading": "given the files by hand",
     "reading-memory": "files: 1,000 in",
     "random-sql": "0 wrong",
+    "iceberg-rest": "commits a second",
+    "two-doors": "0 lost, 0 doubled",
 }
 
 

@@ -23,6 +23,7 @@ from metastore.errors import (
 )
 from metastore.iceberg.commits import Change, Committer
 from metastore.iceberg.errors import RestError
+from metastore.iceberg.metadata import MOST
 from metastore.iceberg.rows import State, table_row
 from metastore.iceberg.tables import committed, document
 from tests.unit.iceberg.test_updates import BASE, NOW, main, new_table, snapshot
@@ -144,6 +145,14 @@ def test_without_a_change_nothing_is_written() -> None:
         lambda: [Change(NAME, None, None, BASE, new_table())]
     )
     assert (state.location, state.content, disk.files) == (BASE, new_table(), {})
+
+
+def test_metadata_that_could_not_be_read_again_is_refused() -> None:
+    disk, (given,) = Disk(), change()
+    large = given._replace(content=new_table(properties={"a": "x" * MOST}))
+    with pytest.raises(RestError, match="more than 32 MiB: expire snapshots") as raised:
+        committer(disk, raising(AssertionError("never called"))).commit(lambda: [large])
+    assert (raised.value.status, disk.files) == (400, {})
 
 
 @pytest.mark.parametrize("key", ["encryption.key-id", "metadata_hash"])
