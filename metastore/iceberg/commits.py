@@ -39,7 +39,7 @@ from metastore.iceberg.errors import (
     rest_error,
 )
 from metastore.iceberg.files import Files, encoded, folder_of, new_location, outdated
-from metastore.iceberg.metadata import MOST
+from metastore.iceberg.metadata import MOST, well_formed
 from metastore.iceberg.reading import Methods
 from metastore.iceberg.repetitions import note_location
 from metastore.iceberg.rows import State, table_row, view_row
@@ -126,10 +126,12 @@ class Committer:
             raise rest_error(error, NO_NAMESPACE if creates else NO_TABLE) from error
 
     def _carry_out(self, changes: Sequence[Change], *, answers: bool) -> list[Committed]:
-        bases = [Document.of(change.base) for change in changes]
-        states = [self._state(change, base) for change, base in zip(changes, bases, strict=True)]
-        pending = [(change, state) for change, state in zip(changes, states, strict=True) if change.content is not None]
-        commits = [TableCommit(self._row(change, state), change.location) for change, state in pending]
+        with well_formed("The metadata of the request or of the table"):
+            bases = [Document.of(change.base) for change in changes]
+            states = [self._state(change, base) for change, base in zip(changes, bases, strict=True)]
+            both = zip(changes, states, strict=True)
+            pending = [(change, state) for change, state in both if change.content is not None]
+            commits = [TableCommit(self._row(change, state), change.location) for change, state in pending]
         written: list[str] = []
         with self._removed_after_failure(written):
             for change, state in pending:

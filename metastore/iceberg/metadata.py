@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
@@ -23,6 +25,16 @@ class _Reference(msgspec.Struct):
 
 class _Snapshot(msgspec.Struct):
     id: int = msgspec.field(name="snapshot-id")
+
+
+@contextmanager
+def well_formed(location: str) -> Iterator[None]:
+    """Raises RestError in place of the errors that metadata with other types or without required fields causes."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        text = f"{location} is no metadata of Iceberg: {type(error).__name__}: {error}"
+        raise RestError(400, BAD_REQUEST, text) from error
 
 
 def plain(content: bytes, location: str) -> bytes:

@@ -9,7 +9,7 @@ from metastore.iceberg.documents import Document
 from metastore.iceberg.drafts import NEWEST, Draft
 from metastore.iceberg.errors import BAD_REQUEST, RestError, invalid
 from metastore.iceberg.layouts import UNSORTED, with_sources
-from metastore.iceberg.metadata import decoded
+from metastore.iceberg.metadata import decoded, well_formed
 from metastore.iceberg.requirements import check
 from metastore.iceberg.schemas import check_schema, with_fresh_ids
 from metastore.iceberg.updates import apply, field, texts
@@ -105,10 +105,11 @@ def committed(
     Raises RestError: 409 if a requirement is not met or the commit is based on an older state, 400 for a request that
     is not possible, 501 for a format version that is too new.
     """
-    draft = Draft(decoded(content, location), location, now)
-    check(draft, requirements)
-    apply(draft, updates)
-    return draft.finish()
+    with well_formed(location):
+        draft = Draft(decoded(content, location), location, now)
+        check(draft, requirements)
+        apply(draft, updates)
+        return draft.finish()
 
 
 def document(content: bytes, location: str) -> Document:

@@ -10,7 +10,7 @@ import msgspec
 
 from metastore.iceberg.documents import Document
 from metastore.iceberg.errors import BAD_REQUEST, RestError, invalid
-from metastore.iceberg.metadata import decoded
+from metastore.iceberg.metadata import decoded, well_formed
 from metastore.iceberg.requirements import check
 from metastore.iceberg.schemas import check_schema, same_schema
 from metastore.iceberg.updates import Update, field, texts
@@ -247,7 +247,8 @@ def committed_view(
     content: bytes, location: str, requirements: Iterable[Any], updates: Iterable[Any], now: int
 ) -> bytes | None:
     """Returns the metadata after a commit; None if nothing changes. Raises RestError."""
-    draft = ViewDraft(decoded(content, location), now)
-    check(draft, requirements)
-    _apply(draft, updates)
-    return draft.finish()
+    with well_formed(location):
+        draft = ViewDraft(decoded(content, location), now)
+        check(draft, requirements)
+        _apply(draft, updates)
+        return draft.finish()

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-from metastore.domain.names import TableName
 from metastore.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -21,45 +17,13 @@ from metastore.errors import (
     UnavailableError,
     UnknownOutcomeError,
 )
-from metastore.iceberg.commits import Change, Committer
+from metastore.iceberg.commits import Change
 from metastore.iceberg.errors import RestError
 from metastore.iceberg.metadata import MOST
 from metastore.iceberg.rows import State, table_row
 from metastore.iceberg.tables import committed, document
+from tests.unit.iceberg.fakes import NAME, Disk, committer, raising
 from tests.unit.iceberg.test_updates import BASE, NOW, main, new_table, snapshot
-
-NAME = TableName("hive", "db", "t")
-
-
-class Disk:
-    """Files in memory."""
-
-    def __init__(self) -> None:
-        self.files: dict[str, bytes] = {}
-        self.fails = False
-
-    def write(self, location: str, content: bytes) -> None:
-        self.files[location] = content
-        if self.fails:
-            raise UnavailableError("the disk is full")
-
-    def delete(self, location: str) -> None:
-        self.files.pop(location, None)
-
-
-def committer(disk: Disk, call: Callable[..., Any], require: Callable[..., Any] = lambda *_: None) -> Committer:
-    return Committer(call, disk, require, lambda: "me")
-
-
-def raising(*errors: Exception) -> Callable[..., Any]:
-    """Returns a function that raises these errors, one a call, and then nothing."""
-    left = list(errors)
-
-    def call(*_: Any) -> None:
-        if left:
-            raise left.pop(0)
-
-    return call
 
 
 def change() -> list[Change]:

@@ -14,9 +14,11 @@ from pydantic import TypeAdapter
 from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.table.update import TableUpdate, update_table_metadata
 
+from metastore.iceberg.commits import Change
 from metastore.iceberg.errors import RestError
 from metastore.iceberg.tables import committed, created
 from metastore.iceberg.updates import UPDATES
+from tests.unit.iceberg.fakes import NAME, Disk, committer, raising
 
 BASE = "s3://lake/t/metadata/00000-a.metadata.json"
 UUID = "5f0bdd30-4d5c-4a6f-9a5c-0a3a8b6d1c11"
@@ -366,6 +368,25 @@ def test_impossible_updates(update: dict[str, Any], message: str) -> None:
     with pytest.raises(RestError, match=message) as raised:
         commit(new_table(), update)
     assert raised.value.status == 400
+
+
+@given(st.dictionaries(st.sampled_from(sorted(json.loads(new_table(3)))), _json, min_size=1, max_size=3))
+@settings(max_examples=100, deadline=None)
+def test_a_broken_metadata_file_is_an_error_of_the_protocol(broken: dict[str, Any]) -> None:
+    content = msgspec.json.encode(msgspec.json.decode(new_table(3)) | broken)
+    first = snapshot(1, 1, **{"first-row-id": 0, "added-rows": 2})
+    requirements = [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}]
+    updates = [
+        {"action": "add-snapshot", "snapshot": first},
+        main(1),
+        {"action": "set-properties", "updates": {"a": "b"}},
+    ]
+    try:
+        after = committed(content, BASE, requirements, updates, NOW)
+        assert after is not None
+        committer(Disk(), raising()).commit(lambda: [Change(NAME, after, registers=BASE)])
+    except RestError as error:
+        assert error.status in (400, 409, 501)  # noqa: PT017 - some fields are not needed
 
 
 def test_without_effect_nothing_is_written() -> None:
