@@ -304,7 +304,7 @@ def _rewrite(context: Context, table: Table, group: Sequence[CarePartition]) -> 
         for one in current.values():
             yield from _rewrite(context, table, [one])
         return
-    except (WriteFailedError, InvalidInsertError) as error:
+    except (WriteFailedError, InvalidInsertError, PySparkException) as error:  # the table was dropped, for example
         yield from (_compaction(table, one, f"failed: {first_line(error)}") for one in current.values())
         return
     written = {partition.values: partition for partition in result.partitions}

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 
+from pyspark.errors import PySparkException
+
 from metastore.client.lease import LeaseHeldError
 from metastore.domain.care_plan import COMPACTION, STATISTICS
 from spark_client.care import COMPACTED, Budget, compact
@@ -56,7 +58,7 @@ def _printed(name: str, action: str) -> Iterator[None]:
         yield
     except LeaseHeldError as error:
         _print({"table": name, "action": action, "skipped": first_line(error)})
-    except SparkClientError as error:
+    except (SparkClientError, PySparkException) as error:
         _print({"table": name, "action": action, "refused": first_line(error)})
 
 

@@ -227,6 +227,14 @@ def test_a_failure_leaves_the_partitions(spark: Session, table_name: str) -> Non
     assert {one.outcome for one in care.compact(context, f"default.{table_name}", dry_run=False)} == {care.COMPACTED}
 
 
+def test_a_table_that_is_dropped_meanwhile(spark: Session, table_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(spark, table_name)
+    load(spark, table_name, ("1",))
+    monkeypatch.setattr(care, "check_names", lambda *_: spark.sql(f"DROP TABLE {table_name}"))
+    (found,) = care.compact(Context(spark, spark.metastore), f"default.{table_name}", dry_run=False)
+    assert found.outcome.startswith("failed: [TABLE_OR_VIEW_NOT_FOUND]")
+
+
 def test_bases_of_dependent_partitions_are_left(spark: Session, table_name: str) -> None:
     make(spark, table_name)
     load(spark, table_name)
