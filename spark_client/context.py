@@ -55,7 +55,9 @@ def require(value: object, kind: type, function: str, wanted: str, example: str)
 def check_kind(value: object, kind: type | tuple[type, ...], function: str, wanted: str, example: str) -> None:
     """Raises InvalidArgumentError unless an argument is of a kind. `wanted` names it; `example` is a correct call."""
     if not isinstance(value, kind):
-        got = repr(value)[:60] if value is None or isinstance(value, str) else f"a {type(value).__name__}"
+        name = type(value).__name__
+        article = "an" if name[0] in "aeiou" else "a"
+        got = repr(value)[:60] if value is None or isinstance(value, str) else f"{article} {name}"
         raise InvalidArgumentError(f"{function} needs {wanted}, not {got}: {example}")
 
 

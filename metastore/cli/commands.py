@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -36,7 +37,7 @@ def run(arguments: list[str] | None = None) -> int:
         return metastore.main(arguments, prog_name="metastore", standalone_mode=False) or 0
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
-        command = context.command_path if context else "metastore"
+        command = context.command_path if context else _command(arguments or sys.argv[1:])
         message = error.format_message()
         end = "" if message.endswith((".", "?")) else "."
         return _fail(f"{message}{end} See: {command} --help", error.exit_code)
@@ -47,6 +48,18 @@ def run(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe has exited, as in `metastore tables x | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """Returns the command of a command line. Click does not name it for an option without its value."""
+    path = ["metastore"]
+    command: click.Command | None = metastore
+    for argument in arguments:
+        command = command.commands.get(argument) if isinstance(command, click.Group) else None
+        if command is None:
+            break
+        path.append(argument)
+    return " ".join(path)
 
 
 def _fail(text: str, status: int) -> int:

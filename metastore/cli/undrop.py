@@ -36,7 +36,8 @@ def show_dropped(uri: str, name: str) -> str:
         drops = client.dropped(DroppedRequest(database or None))
     drops = [drop for drop in drops if table.lower() in ("", drop.tableName)]
     print_table("Dropped objects", _HEADER, [_row(drop) for drop in drops])
-    return f"{len(drops)} dropped objects can be restored. Their files take {sum(drop.bytes for drop in drops)} bytes."
+    objects = "1 dropped object" if len(drops) == 1 else f"{len(drops)} dropped objects"
+    return f"{objects} can be restored. The files take {sum(drop.bytes for drop in drops)} bytes."
 
 
 def undrop(uri: str, name: str, new_name: str | None, number: int | None) -> str:

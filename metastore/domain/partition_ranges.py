@@ -60,7 +60,8 @@ def _leading(table: str, types: Mapping[str, str], spec: str) -> list[str]:
     columns = list(types)[: len(values)]
     if not values or set(columns) != values.keys():
         raise InvalidInputError(
-            f"{spec} does not name the first partition columns of {table}. They are: {', '.join(types)}."
+            f"{spec} does not name the first partition columns of {table} with their values. Write "
+            f"{'/'.join(f'{column}=…' for column in types)}"
         )
     return [values[column] for column in columns]
 

@@ -47,13 +47,17 @@ def database_url(text: str, *, read_only: bool = False) -> str:
 
 def _check_parts(url: str, rest: str) -> None:
     """Raises ConfigurationError for unescaped characters in a password, a part of which libpq would take for the host,
-    and for an `sslmode` that does not exist. `rest`: the URL without its scheme."""
+    for a port that is no number, and for an `sslmode` that does not exist. `rest`: the URL without its scheme."""
     account, _, target = rest.partition("@") if "@" in rest else ("", "", rest)
     address = target if ":" in account else target.partition("?")[0]
     if "/" in account or "@" in address:
         raise ConfigurationError(
             f"database URL {safe_url(url)!r}: percent-encode user and password: write @ as %40, / as %2F, ? as %3F"
         )
+    hosts = re.sub(r"\[[^\]]*\]", "", re.split("[/?]", target)[0])  # without addresses of IPv6
+    for port in re.findall(r":([^:,]*)(?:,|$)", hosts):
+        if port and not (port.isdecimal() and 0 < int(port) < 65_536):
+            raise ConfigurationError(f"database URL {safe_url(url)!r}: {port!r} is not a port from 1 to 65535")
     for mode in re.findall(r"[?&]sslmode=([^&]*)", target):
         if mode not in _SSL_MODES:
             close = get_close_matches(mode, _SSL_MODES, 1)

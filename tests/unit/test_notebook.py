@@ -80,7 +80,7 @@ def test_a_directory_is_suggested_from_a_mebibyte(size: int, partitions: int, ke
         (lambda: spark_client.write([1]), "write needs a DataFrame, not a list"),
         (lambda: spark_client.by_bucket("t"), "by_bucket needs a DataFrame, not 't'"),
         (lambda: spark_client.skew_join("a", "b", "k"), "skew_join needs two DataFrames, not 'a'"),
-        (lambda: spark_client.find_skew(7, "c"), "find_skew needs a DataFrame or the name of a table, not a int"),
+        (lambda: spark_client.find_skew(7, "c"), "find_skew needs a DataFrame or the name of a table, not an int"),
         (lambda: spark_client.check_buckets("t", "u"), "check_buckets needs a session first, not 't'"),
     ],
 )

@@ -80,3 +80,9 @@ def test_the_doctor_checks_the_ports() -> None:
     assert used.text.startswith(f"cannot listen on 127.0.0.1:{port}: the port is in use")
     assert foreign.text.startswith("cannot listen on 192.0.2.1:9084: this host has no such address")
     assert [each.level for each in _ports(Settings.load({"port": 0}, {}))] == [OK]
+
+
+@pytest.mark.parametrize("hosts", ["h:port", "h1:5432,h2:99999", "[::1]:54a"])
+def test_a_port_of_a_database_that_is_none(hosts: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"'(port|99999|54a)' is not a port from 1 to 65535"):
+        Settings.load({}, {"METASTORE_DATABASE_URL": f"postgresql://me@{hosts}/db"})

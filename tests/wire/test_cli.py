@@ -70,6 +70,7 @@ def program(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]
     [
         (["srve"], "No such command 'srve'"),
         (["serve", "--prot", "1"], "No such option '--prot'"),
+        (["undrop", "d", "--as"], "requires an argument. See: metastore undrop --help"),
         (["serve", "surplus"], "unexpected extra argument"),
         (["table"], "Missing argument 'DATABASE.TABLE'"),
         (["db", "downgrade"], "No such command 'downgrade'"),

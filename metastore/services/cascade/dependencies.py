@@ -176,9 +176,10 @@ def droppable(work: UnitOfWork, table: TableRef, *, cascade: bool) -> list[Store
     rewrite(work, work.dependencies.remove_unused_bases([table.id]))
     edges = work.dependencies.downwards([table.id], transitive=cascade)
     if edges and not cascade:
+        them = "that" if len(_names(edges)) == 1 else "those"
         raise InvalidOperationError(
             f"Cannot drop {table.name}: {_depend(edges)} on it. "
-            f"Drop that first, or run DROP TABLE {table.name} CASCADE in a session of spark_client.",
+            f"Drop {them} first, or run DROP TABLE {table.name} CASCADE in a session of spark_client.",
             others=_names(edges),
         )
     order = {edge.dependent_id: position for position, edge in enumerate(edges)}

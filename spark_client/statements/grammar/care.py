@@ -80,6 +80,9 @@ def _optimize(reader: Reader) -> Optimize | None:
         with usage("OPTIMIZE name [WHERE condition] [DRY RUN]"):
             where = _condition(reader)
     dry_run = reader.take("DRY", "RUN")
+    if reader.peek() and table.upper() == "TABLE":
+        with usage("OPTIMIZE name [WHERE condition] [DRY RUN]"):
+            reader.expect_end()
     return None if reader.peek() else Optimize(table, where, dry_run)
 
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader, usage
 from spark_client.statements.grammar.skew_clause import columns
 
-_CANDIDATE = re.compile(r"\bshow\s+(?:skew|scans|bucket)\b", re.IGNORECASE)
+_CANDIDATE = re.compile(r"\bshow\s+(?:skew|scans|bucket|dropped|history|dependencies)\b", re.IGNORECASE)
+_COMMANDS = {
+    "DROPPED": "metastore dropped",
+    "HISTORY": "metastore history DATABASE.TABLE",
+    "DEPENDENCIES": "metastore dependencies DATABASE.TABLE",
+}
+"""What one looks for as a statement and is a command of the shell. Spark would miss the word FUNCTIONS in it."""
 
 
 _QUERIES = ("SELECT", "WITH", "FROM", "TABLE", "VALUES", "MAP", "REDUCE", "(")  # first words of a query
@@ -57,6 +64,9 @@ def parse(text: str) -> Statement | None:
             reader.expect("IN")
             table = reader.table_name()
             return _at_end(reader, ShowSkew(table, columns(reader) if reader.peek() else ()))
+    for word, command in _COMMANDS.items():
+        if reader.take("SHOW", word):
+            raise InvalidStatementError(f"SHOW {word} is not a statement; run  {command}  in a shell")
     if reader.take("SHOW", "BUCKET"):
         with usage("SHOW BUCKET PROBLEMS IN table [WITH ROWS]"):
             reader.expect("PROBLEMS")

@@ -69,6 +69,11 @@ def test_discover_takes_one_name() -> None:
         parse("DISCOVER PARTITIONS t PARTITION (ds = 1)")
 
 
+def test_the_word_table_is_refused_by_its_form() -> None:
+    with pytest.raises(InvalidStatementError, match=r"expected .* Write: OPTIMIZE name"):
+        parse("OPTIMIZE TABLE t")
+
+
 def test_a_condition_is_required_after_where() -> None:
     with pytest.raises(InvalidStatementError, match=r"expected more, found the end .* Write: OPTIMIZE name"):
         parse("OPTIMIZE t WHERE")

@@ -18,6 +18,7 @@ from spark_client.statements.grammar.surveys import ShowBucketProblems, ShowScan
         ("SHOW BUCKET PROBLEMS IN t WITH ROWS", ShowBucketProblems("t", rows=True)),
         ("SHOW TABLES", None),
         ("SELECT 'SHOW SKEW IN t'", None),
+        ("SELECT 'show dropped'", None),
     ],
 )
 def test_surveys(text: str, statement: Statement | None) -> None:
@@ -44,3 +45,10 @@ def test_errors_have_the_form_of_the_statement(text: str, form: str | None) -> N
     with pytest.raises(InvalidStatementError) as error:
         parse(text)
     assert str(error.value).endswith(f". Write: {form}")
+
+
+@pytest.mark.parametrize("word", ["dropped", "history a.t", "DEPENDENCIES a.t"])
+def test_what_is_a_command_of_the_shell_is_named(word: str) -> None:
+    name = word.split(" ", maxsplit=1)[0]
+    with pytest.raises(InvalidStatementError, match=rf"is not a statement; run  metastore {name.lower()}"):
+        parse(f"SHOW {word}")

@@ -154,7 +154,10 @@ def test_wait(client: Any, shown: Any, chain: str) -> None:
     ("arguments", "text"),
     [
         (["dependencies", "{}.nope"], "nope"),
-        (["dependencies", "{}.t@hr=1"], "does not name the first partition columns of {}.t. They are: ds, hr"),
+        (
+            ["dependencies", "{}.t@hr=1"],
+            "does not name the first partition columns of {0}.t with their values. Write ds=…",
+        ),
         (["dependencies", "{}.t@x"], "does not name the first partition columns"),
         (["dependencies", "{}.t@ds=1/hr=1/min=1"], "does not name the first partition columns"),
         (["impact", "{}.nope@ds=1"], "nope"),
