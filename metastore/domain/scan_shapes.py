@@ -94,8 +94,8 @@ def without_literals(shape: Shape) -> Shape:
 def encoded(shape: Shape) -> str:
     """Returns the text of a shape; OVERFLOW if it would be too long to be stored."""
     parts = [[*each[:3], list(each.values)] if each.values else list(each[:3]) for each in shape]
-    text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
-    return text if len(text.encode()) <= _LONGEST else OVERFLOW
+    text = json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+    return text.decode() if len(text) <= _LONGEST else OVERFLOW
 
 
 def decoded(text: str) -> Shape | None:

@@ -165,6 +165,6 @@ def _entry(key: _Key, counts: Sequence[int]) -> ScanEntry:
     table, shape, user = key
     plain = shape if isinstance(shape, str) else encoded(without_literals(shape))
     text = shape if isinstance(shape, str) else encoded(shape)
-    name = (user or "").replace("\0", "")[:_LONGEST_USER]
+    name = (user or "").replace("\0", "")[:_LONGEST_USER].encode(errors="replace").decode()
     number, named = (table, None) if isinstance(table, int) else (None, (table.catalog, table.database, table.name))
     return ScanEntry(number, named, plain, plain if text == OVERFLOW else text, name, *counts)

@@ -96,9 +96,13 @@ def measured(
             recorder.flush()
             flushes.append(time.thread_time() - begun)
     recorder._days, scan_recording._WHOLE = days, kept
-    flush = statistics.median(flushes) / FLUSH / (statistics.median(seconds[False]) / calls)
-    share = statistics.median(on / off for on, off in zip(seconds[True], seconds[False], strict=True)) - 1
-    return statistics.median(seconds[False]) / calls, share + flush
+    plain, recorded = (_quartile(seconds[is_on]) for is_on in (False, True))
+    return plain / calls, recorded / plain - 1 + _quartile(flushes) / FLUSH / (plain / calls)
+
+
+def _quartile(values: list[float]) -> float:
+    """Returns the lower quartile: blocks during which other processes emptied the caches take longer."""
+    return statistics.quantiles(values, n=4)[0] if len(values) > 1 else values[0]
 
 
 if __name__ == "__main__":

@@ -242,13 +242,13 @@ def test_old_days_are_deleted_and_a_gap_ends_the_record(filled: Application) -> 
 
 
 def test_users_are_told_apart(filled: Application) -> None:
-    for user in ("ada", "ada", "bob", None):
+    for user in ("ada", "ada", "b\0o\udc80b" + "x" * 200, None):
         token = caller.set(Caller("peer", user=user))
         try:
             scan(filled, "t")
         finally:
             caller.reset(token)
-    assert {record.user: record.scans for record in flushed(filled)} == {"ada": 2, "bob": 1, "": 1}
+    assert {record.user: record.scans for record in flushed(filled)} == {"ada": 2, "bo?b" + "x" * 124: 1, "": 1}
 
 
 def test_a_view_has_no_scans(filled: Application) -> None:
