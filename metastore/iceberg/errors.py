@@ -14,6 +14,7 @@ from metastore.errors import (
     PermissionDeniedError,
     QuotaExceededError,
     UnavailableError,
+    UnknownOutcomeError,
 )
 
 NO_NAMESPACE: Final = "NoSuchNamespaceException"
@@ -31,10 +32,14 @@ NOT_EMPTY: Final = "NamespaceNotEmptyException"
 ALREADY_EXISTS: Final = "AlreadyExistsException"
 UNSUPPORTED: Final = "UnsupportedOperationException"
 
+UNAVAILABLE: Final = 503
+"""The status if the database or a file system does not answer, and nothing was changed."""
+
 _KINDS: Final[tuple[tuple[type[MetastoreError], int, str], ...]] = (  # the first one that fits
     (PermissionDeniedError, 403, FORBIDDEN),
     (QuotaExceededError, 429, "TooManyRequestsException"),
-    (UnavailableError, 503, "ServiceUnavailableException"),
+    (UnknownOutcomeError, 500, UNKNOWN_STATE),
+    (UnavailableError, UNAVAILABLE, "ServiceUnavailableException"),
     (NotFoundError, 404, NOT_FOUND),
     (MetastoreError, 400, BAD_REQUEST),
 )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Final
 from uuid import uuid4
@@ -15,6 +15,7 @@ from metastore.iceberg.commits import Change, Committed, Committer
 from metastore.iceberg.errors import (
     ALREADY_EXISTS,
     BAD_REQUEST,
+    UNAVAILABLE,
     RestError,
     commit_failed,
     rest_error,
@@ -53,7 +54,8 @@ class Writer:
     def commit_table(self, catalog: str, namespace: Sequence[str], table: str, request: Request) -> Loaded:
         """Commits updates of a table, which may be new."""
         change = partial(self._change, catalog, namespace, table, request)
-        return _loaded(self._committer.commit(lambda: [change()]))
+        with _certain():
+            return _loaded(self._committer.commit(lambda: [change()]))
 
     def commit_transaction(self, catalog: str, request: Request) -> None:
         """Commits updates of several tables: all or none."""
@@ -61,7 +63,8 @@ class Writer:
         if not 0 < len(changes) <= _MOST:
             raise RestError(400, BAD_REQUEST, f"A transaction has 1 to {_MOST} tables, not {len(changes)}")
         each = [partial(self._change, catalog, *_identifier(change, "identifier"), change) for change in changes]
-        self._committer.commit(lambda: [change() for change in each], answers=False)
+        with _certain():
+            self._committer.commit(lambda: [change() for change in each], answers=False)
 
     def register_table(self, catalog: str, namespace: Sequence[str], request: Request) -> Loaded:
         """Registers a table whose metadata exists. `overwrite`: also if a table of this name exists."""
@@ -120,7 +123,8 @@ class Writer:
             content = committed_view(base, found.location, requirements, updates, _now())
             return [Change(found.name, content, found.row, found.location, base, is_view=True)]
 
-        return _loaded(self._committer.commit(change))
+        with _certain():
+            return _loaded(self._committer.commit(change))
 
     def register_view(self, catalog: str, namespace: Sequence[str], request: Request) -> Loaded:
         """Registers a view whose metadata exists."""
@@ -212,6 +216,19 @@ class Writer:
             raise RestError(409, ALREADY_EXISTS, str(error)) from error
         except MetastoreError as error:
             raise rest_error(error, found.missing) from error
+
+
+@contextmanager
+def _certain() -> Iterator[None]:
+    """Reports a database or file system that does not answer as a failed commit: nothing was committed, so the client
+    may delete its files and repeat it. An unknown outcome has the status 500.
+    """
+    try:
+        yield
+    except RestError as error:
+        if error.status == UNAVAILABLE:
+            raise commit_failed(str(error)) from error
+        raise
 
 
 def _exists(name: TableName, existing: Table, wanted: str = "Table") -> RestError:

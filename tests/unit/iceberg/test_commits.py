@@ -20,8 +20,10 @@ from metastore.errors import (
 from metastore.iceberg.commits import Change
 from metastore.iceberg.errors import RestError
 from metastore.iceberg.metadata import MOST
+from metastore.iceberg.reading import Reader
 from metastore.iceberg.rows import State, table_row
 from metastore.iceberg.tables import committed, document
+from metastore.iceberg.writing import Writer
 from tests.unit.iceberg.fakes import NAME, Disk, committer, raising
 from tests.unit.iceberg.test_updates import BASE, NOW, main, new_table, snapshot
 
@@ -92,6 +94,14 @@ def test_a_file_that_cannot_be_written_is_a_certain_failure() -> None:
         committer(disk, raising(AssertionError("never called"))).commit(change)
     assert raised.value.status == 409
     assert disk.files == {}
+
+
+def test_a_database_that_does_not_answer_is_a_certain_failure() -> None:
+    call, disk = raising(UnavailableError("PostgreSQL does not answer")), Disk()
+    reader = Reader(call, lambda *_: None, lambda _: None)
+    with pytest.raises(RestError, match="PostgreSQL does not answer") as raised:
+        Writer(call, reader, committer(disk, call)).commit_table("hive", ["db"], "t", {"updates": []})
+    assert (raised.value.status, raised.value.kind, disk.files) == (409, "CommitFailedException", {})
 
 
 def test_without_rights_nothing_is_written() -> None:
