@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from metastore.errors import (
+    ConflictError,
     MetastoreError,
     NotFoundError,
     PermissionDeniedError,
@@ -40,6 +41,7 @@ _KINDS: Final[tuple[tuple[type[MetastoreError], int, str], ...]] = (  # the firs
     (QuotaExceededError, 429, "TooManyRequestsException"),
     (UnknownOutcomeError, 500, UNKNOWN_STATE),
     (UnavailableError, UNAVAILABLE, "ServiceUnavailableException"),
+    (ConflictError, 409, COMMIT_FAILED),
     (NotFoundError, 404, NOT_FOUND),
     (MetastoreError, 400, BAD_REQUEST),
 )

@@ -18,7 +18,7 @@ from metastore.errors import (
     UnknownOutcomeError,
 )
 from metastore.iceberg.commits import Change
-from metastore.iceberg.errors import RestError
+from metastore.iceberg.errors import RestError, rest_error
 from metastore.iceberg.metadata import MOST
 from metastore.iceberg.reading import Reader
 from metastore.iceberg.rows import State, table_row
@@ -102,6 +102,19 @@ def test_a_database_that_does_not_answer_is_a_certain_failure() -> None:
     with pytest.raises(RestError, match="PostgreSQL does not answer") as raised:
         Writer(call, reader, committer(disk, call)).commit_table("hive", ["db"], "t", {"updates": []})
     assert (raised.value.status, raised.value.kind, disk.files) == (409, "CommitFailedException", {})
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ConflictError("x"), 409),
+        (UnknownOutcomeError("x"), 500),
+        (UnavailableError("x"), 503),
+        (NotFoundError("x"), 404),
+    ],
+)
+def test_statuses_of_other_requests(error: MetastoreError, status: int) -> None:
+    assert rest_error(error).status == status
 
 
 def test_without_rights_nothing_is_written() -> None:
