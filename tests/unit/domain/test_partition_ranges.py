@@ -41,7 +41,7 @@ def test_each_partition_once() -> None:
         (["ds=1..3"], "ds=1 names no partition of d.t: the column ds has the type date"),
         (["ds=x..y"], "ds=x..y names no partition"),
         (["ds=2026-02-30..2026-03-02"], "is no range of days"),
-        (["n=1"], "does not name the first partition columns of d.t. They are: ds, hour, n"),
+        (["n=1"], "does not name the first partition columns of d.t with their values. Write ds=…/hour=…/n=…"),
         ([f"ds=2026-01-01/hour=0..{MOST}"], "more than 10,000"),
         (["ds=2026-01-01..2026-12-31/hour=00..23", "ds=2027-01-01..2027-12-31/hour=00..23"], "more than 10,000"),
     ],
