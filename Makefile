@@ -1,6 +1,6 @@
 # Start with `make demo`, `make test` or `make docs`. Each creates .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test long quick lint docs bench bench-advice bench-iceberg bench-scan-record bench-sql bench-zipf crash faults outages two-doors promises random-sql readers audit image-steps spark-versions spark-interfaces interop hive-tests generate clean
+.PHONY: help demo test long quick lint docs bench bench-advice bench-iceberg bench-scan-record bench-sql bench-zipf crash care-kills faults outages two-doors promises random-sql readers audit image-steps spark-versions spark-interfaces interop hive-tests generate clean
 READY := .venv/.ready
 DEMO_READY := .venv/.ready-demo
 CLASSES := .venv/class-data/spark.jsa
@@ -54,6 +54,9 @@ crash: $(READY)  ## Kill writers at every step and run writers concurrently: mak
 
 bench-iceberg: $(READY)  ## Time loads and commits of Iceberg tables by REST (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.bench.iceberg_rest $(ARGS)
+
+care-kills: $(READY)  ## Kill programs that care for tables beside writers and readers: make care-kills ARGS="--kills 200" (not part of the tests)
+	@.venv/bin/python -W ignore -m tests.bench.writing care $(ARGS)
 
 bench-zipf: $(READY)  ## Compare list bucketing with other layouts; writes the figures of docs/benchmarks.md
 	@.venv/bin/python -W ignore -m tests.bench.zipf $(ARGS)

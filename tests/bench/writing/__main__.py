@@ -16,6 +16,8 @@ import spark_client
 from metastore.client import MetastoreClient
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
+from spark_client import Session
+from tests.bench.writing.care import care_kills
 from tests.bench.writing.crash import crash
 from tests.bench.writing.outage import kill, outage, restart
 from tests.bench.writing.rivals import rivals
@@ -31,7 +33,7 @@ SETTINGS = {
 
 
 @contextmanager
-def server() -> Iterator[Server]:
+def server(*options: str) -> Iterator[Server]:
     """Yields a metastore on its own PostgreSQL."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -39,14 +41,14 @@ def server() -> Iterator[Server]:
         database = stack.enter_context(EmbeddedPostgres(folder / "postgres", connections=200))
         runner.upgrade(database.url)
         (folder / "ours").mkdir()
-        yield stack.enter_context(running(database.url, folder / "ours", "--log-level", "ERROR"))
+        yield stack.enter_context(running(database.url, folder / "ours", "--log-level", "ERROR", *options))
 
 
 @contextmanager
-def started() -> Iterator[tuple[Server, SparkSession, MetastoreClient]]:
+def started(*options: str) -> Iterator[tuple[Server, Session, MetastoreClient]]:
     """Yields a metastore on its own PostgreSQL, a session and a client."""
     with ExitStack() as stack:
-        running_server = stack.enter_context(server())
+        running_server = stack.enter_context(server(*options))
         metastore = stack.enter_context(MetastoreClient(running_server.uri))
         spark = spark_client.session(running_server.uri, master="local[2]", conf=SETTINGS)
         spark.sparkContext.setLogLevel("ERROR")
@@ -107,6 +109,21 @@ def crash_command(
             click.echo(f"eight overwriters, four readers, {rounds} rounds: {race}")
             wrong += [*race.tally.wrong, *race.unreferenced]
     for text in wrong:
+        click.echo(text, err=True)
+    raise SystemExit(1 if wrong else 0)
+
+
+@main.command("care")
+@click.option("--kills", default=200, show_default=True, help="Number of programs to kill.")
+@click.option("--seconds", default=86_400, show_default=True, help="Start no program after this time.")
+def care_command(kills: int, seconds: int) -> None:
+    """Kills programs that care for tables, beside writers and readers."""
+    set_java_options()
+    tell: dict[str, Any] = {"seconds": seconds, "tell": lambda text: click.echo(text, err=True)}
+    with started("--txn-timeout", "3s") as (_, spark, metastore), tempfile.TemporaryDirectory() as folder:
+        figures = care_kills(spark, metastore, Path(folder), kills, **tell)
+    click.echo(f"killed programs of table care: {figures}")
+    for text in (wrong := [*figures.wrong, *figures.ledger.wrong]):
         click.echo(text, err=True)
     raise SystemExit(1 if wrong else 0)
 
