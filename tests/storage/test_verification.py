@@ -37,13 +37,18 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     Type,
 )
 
+# Columns of constraints that a trigger sets whenever their row changes (revision 0043).
+PLACES = {
+    *("child_table_id", "columns_id", "column_index", "parent_columns_id", "parent_column_index"),
+    *("flags", "update_rule", "delete_rule"),
+}
 # Columns that are not part of the bytes: identities, versions, values set by other rows or by the server.
 APART = {
     "databases": {"id", "version"},
     "tables": {"id", "database_id", "descriptor_id", "version", "write_token", "hive_sd_id"},
     "partitions": {"id", "table_id", "version"},
     "column_statistics": {"table_id", "partition_id", "engine", "analyzed_at"},
-    "table_constraints": {"id", "table_id", "position", "parent_table_id"},
+    "table_constraints": {"id", "table_id", "position", "parent_table_id", *PLACES},
     "table_indexes": {"id", "table_id", "index_table_id"},
     "functions": {"id", "database_id"},
     "types": set(),
