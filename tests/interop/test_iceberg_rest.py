@@ -141,7 +141,7 @@ def described(row: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1500)
 def test_spark_reads_and_writes(console: Console) -> None:
     try:
         jar = fetched(f"org.apache.iceberg:iceberg-spark-runtime-{SPARK}_2.13:{ICEBERG}", ".jar")
@@ -181,7 +181,7 @@ def test_spark_reads_and_writes(console: Console) -> None:
     ]
     statements += [text for name in ("lake.{}.by_rest", "door.{}.by_thrift") for text in changes(name.format(database))]
     command = [python, "-c", SPARK_SCRIPT, configuration, *statements]
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1200, check=False)
     said = [line for line in ran.stderr.splitlines() if not line.lstrip().startswith("at ")]
     assert ran.returncode == 0, "\n".join(said[-40:])
     answers = json.loads(ran.stdout.splitlines()[-1])
