@@ -236,9 +236,7 @@ class _Tables:
 
 
 def _is_left(name: str) -> bool:
-    """Returns whether a file stays: of a failed insert of a plain writer, or the checksum of a marker that an undrop has
-    removed.
-    """
+    """Returns whether a file stays: of a plain writer's failed insert, or the checksum of a marker that was removed."""
     if Path(name).name.startswith(f".{NEWER_ROWS_MARKER}"):
         return True
     return Path(name).name.startswith(("part-00000-", ".part-00000-")) and "-c000" in name and "." not in name[1:]
