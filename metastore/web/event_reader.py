@@ -120,7 +120,9 @@ class EventReader:
             stream.deliver(message(last))
             return False
         position = stream.position
-        objects = list(position.rewind(last))
+        if rewound := list(position.rewind(last)):
+            stream.deliver(b"".join(message(each["id"], each["type"], each) for each in rewound))
+            return False
         key = (stream.visitor.user, stream.visitor.groups, position.after)
         if key not in read:
             try:
@@ -132,7 +134,7 @@ class EventReader:
                 stream.deliver(b"")
                 self.remove(stream)
                 return False
-        objects += position.take(read[key], self._hidden, stream.wanted, details=stream.details)
+        objects = position.take(read[key], self._hidden, stream.wanted, details=stream.details)
         texts = [message(each["id"], each["type"], each) for each in objects]
         stream.deliver(b"".join([*texts, message(position.after)]))
         return position.after < last

@@ -88,3 +88,14 @@ def test_a_stream_without_a_place_begins_at_the_end() -> None:
     log.reader.sent(stream)
     log.reader.fill()
     assert ids(texts) == [7, 8, 8]
+
+
+def test_a_rewound_log_is_told_although_a_read_would_fail() -> None:
+    log = Log(5)
+    log.failing = {"poor": QuotaExceededError("too many calls")}
+    stream, texts = log.stream("poor", 9)
+    log.reader.fill()
+    assert b'"type": "REWOUND"' in texts[0]
+    log.reader.sent(stream)
+    log.reader.fill()
+    assert (len(texts), log.reads) == (1, [])
