@@ -4,7 +4,6 @@ not.
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator
 
@@ -27,10 +26,6 @@ SETTINGS = {
     "spark.sql.ui.explainMode": "simple",  # off: of each executed plan
     "spark.sql.scripting.enabled": "true",  # of 4.0, where it is off
 }
-GENERATE_CODE = "TESTS_GENERATE_CODE"
-"""An environment variable: Spark compiles queries, as it does by default. See docs/decisions/046."""
-if not os.environ.get(GENERATE_CODE):
-    SETTINGS |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -8,7 +8,6 @@ scripts/set-up-spark creates the environments. The last reports are in .venv/spa
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 from collections import defaultdict
@@ -18,7 +17,6 @@ from xml.etree import ElementTree
 
 from spark_client.jvm.versions import TESTED
 from tests.fixtures.sparks import python_of
-from tests.spark.conftest import GENERATE_CODE
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORTS = ROOT / ".venv/spark-versions"
@@ -45,8 +43,7 @@ def run(version: str, arguments: list[str]) -> int:
     tests = [argument for argument in arguments if argument.startswith("tests/")] or ["tests/spark"]
     others = [argument for argument in arguments if argument not in tests]
     command = [python_of(version), "-m", "pytest", "-q", "-p", "tests.spark.as_they_occur", f"--junitxml={report}"]
-    environment = {**os.environ, GENERATE_CODE: "1"}
-    return subprocess.run([*command, *others, *tests], cwd=ROOT, env=environment, check=False).returncode
+    return subprocess.run([*command, *others, *tests], cwd=ROOT, check=False).returncode
 
 
 def write(line: str) -> None:

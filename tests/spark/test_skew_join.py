@@ -89,10 +89,17 @@ def no_broadcasts(spark: Session) -> Iterator[None]:
 
 @pytest.fixture
 def quick_plans(spark: Session) -> Iterator[None]:
-    """Plans many joins of a few rows, without adaptive execution."""
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    """Plans many joins of a few rows, without code generation and adaptive execution."""
+    settings_ = {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+    }
+    for name, value in settings_.items():
+        spark.conf.set(name, value)
     yield
-    spark.conf.unset("spark.sql.adaptive.enabled")
+    for name in settings_:
+        spark.conf.unset(name)
 
 
 # Without shrinking: each step costs a query, and the message names everything.
