@@ -76,7 +76,7 @@ class ScanService(Service):
             struct = stored.encoded.decode()
             kept = _Kept(1, iter([[_whole_table(stored)]]), {None: struct.sd})
             if stored.ref.keys:
-                kept, writes = _kept_partitions(work, stored.ref, predicate, packed=paged)
+                kept, writes = _kept_partitions(work, stored.ref, predicate, writes, packed=paged)
                 # Checked after the partitions were read: if the state is the same now, it was the same then.
                 if state is not None and work.partition_values.state(stored.ref) != state:
                     raise ConflictError(f"Partitions of {table} were added or dropped since their values were read")
@@ -110,12 +110,13 @@ class _Kept:
 
 
 def _kept_partitions(
-    work: UnitOfWork, ref: TableRef, predicate: Expression, *, packed: bool
+    work: UnitOfWork, ref: TableRef, predicate: Expression, writes: VisibleWrites, *, packed: bool
 ) -> tuple[_Kept, VisibleWrites]:
+    """Returns the partitions and the writes that are visible with them: if there are none, those of the table."""
     condition = scan_condition(predicate, ref.keys)
     check_partition_quota(work, ref, condition)
-    rows, writes = work.partitions.select_scan(ref, condition, packed=packed)
-    return _Kept(rows.count, rows.pages(), work.partitions.descriptors(rows.descriptor_ids)), writes
+    rows, found = work.partitions.select_scan(ref, condition, packed=packed)
+    return _Kept(rows.count, rows.pages(), work.partitions.descriptors(rows.descriptor_ids)), found or writes
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ def of_x(number: int = 1) -> Shape:
     return (Filter("x", "=" if number == 1 else "IN", number),)
 
 
+@pytest.mark.long
 def test_predictions_are_those_of_the_files(spark: Session, metastore_server: Server, table_name: str) -> None:
     make(spark, table_name)
     size = read(spark, table_name, ["true"])

@@ -82,12 +82,12 @@ class Partitions(Repository):
 
     def select_scan(
         self, table: TableRef, condition: Condition | None, *, packed: bool = False
-    ) -> tuple[ScanRows, VisibleWrites]:
+    ) -> tuple[ScanRows, VisibleWrites | None]:
         """Reads the own fields of partitions, for a scan, and the writes that are visible in the same snapshot.
 
-        `packed`: keeps the rows of large tables compressed.
+        `packed`: keeps the rows of large tables compressed. The writes are None if there are no partitions.
         """
-        rows, writes = ScanRows(packed=packed), visible_writes(None, None)
+        rows, writes = ScanRows(packed=packed), cast(VisibleWrites | None, None)
 
         def add(row: bytes) -> None:
             nonlocal writes

@@ -79,6 +79,7 @@ def test_files_of_many_partitions(metastore: MetastoreClient, table: Written, he
     check(held)
 
 
+@pytest.mark.long
 def test_batches_of_many_partitions(
     metastore: MetastoreClient, table: Written, held: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
