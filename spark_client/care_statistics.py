@@ -104,7 +104,8 @@ class _Counting:
         """Returns which writes a reader sees. A later one changes the version of the partition."""
         keys = [column.name for column in self._table.partition_columns]
         predicate = partition_predicate(dict(zip(keys, one.values, strict=True))) if keys else None
-        return self._context.metastore.plan_scan(self._table.database, self._table.name, predicate).writes
+        plan = self._context.metastore.plan_scan(self._table.database, self._table.name, predicate, is_query=False)
+        return plan.writes
 
     def _counted(self, one: CarePartition, writes: VisibleWrites) -> Counted:
         name = str(one.name) if self._table.partition_columns else ""
