@@ -10,6 +10,7 @@ from array import array
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from threading import Lock
 from typing import IO, Any, Final, Generic, TypeVar, overload
 
@@ -18,6 +19,7 @@ PAGE: Final = 1_000  # items of the pages that this process makes
 _CACHED: Final = 4  # decoded pages
 _IN_MEMORY: Final = 8 * 2**20  # bytes; more are in a file
 _FAST: Final = 1  # compression level
+_PLAIN: Final = 50_000  # items, of about 300 bytes; a list that is not longer is not encoded
 
 
 class Pages:
@@ -111,17 +113,16 @@ def paged(items: Iterable[T], decode: Callable[[bytes], list[T]]) -> Sequence[T]
 
     `decode`: returns the items of a page, by `rows`.
     """
-    pages, counts, current = Pages(), array("q"), list[T]()
-    for item in items:
-        if len(current) == PAGE:
-            pages.add(_encoded(current))
-            counts.append(PAGE)
-            current.clear()
-        current.append(item)
-    if not counts:
-        return current
-    pages.add(_encoded(current))
-    counts.append(len(current))
+    remaining = iter(items)
+    first = list(islice(remaining, _PLAIN))
+    if (following := next(remaining, None)) is None:
+        return first
+    pages, counts = Pages(), array("q")
+    everything = chain(first, (following,), remaining)
+    del first
+    while page := list(islice(everything, PAGE)):
+        pages.add(_encoded(page))
+        counts.append(len(page))
     return Paged(pages, counts, decode)
 
 

@@ -27,10 +27,14 @@ _WINDOW: Final = 512  # files
 
 
 class FileFragment(NamedTuple):
-    """A file, the fragment that reads it, its format, and the table whose file it is."""
+    """A file, the fragment that reads it, its file system and format, and the table whose file it is.
+
+    `system`: a fragment returns a new object at each request, which does not tell that two files have the same one.
+    """
 
     file: DataFile
     fragment: ds.FileFragment
+    system: fs.FileSystem
     format: Format
     source: Source
 
@@ -57,7 +61,7 @@ class FragmentList:
     @property
     def filesystem(self) -> fs.FileSystem:
         """The file system of the first file."""
-        return next((each.fragment.filesystem for each in self._all()), fs.LocalFileSystem())
+        return next((each.system for each in self._all()), fs.LocalFileSystem())
 
     def kept(self) -> list[ds.FileFragment]:
         """Returns the fragments, or none if there are too many to keep."""
@@ -75,7 +79,7 @@ class FragmentList:
 
     def _pruned(self, window: list[FileFragment], filter_: pc.Expression, schema: pa.Schema) -> list[FileFragment]:
         first = window[0].fragment
-        whole = ds.FileSystemDataset([each.fragment for each in window], schema, first.format, first.filesystem)
+        whole = ds.FileSystemDataset([each.fragment for each in window], schema, first.format, window[0].system)
         kept = iter(whole.get_fragments(filter_))
         found, following = [], next(kept, None)
         for each in window:  # `kept` has the same order, but other objects
@@ -96,8 +100,9 @@ class FragmentList:
                     partition = file.partition
                     guarantee = _guarantee(columns, source.plan.partitions[partition].values)
                 form = self._formats[number, file.storage]
-                files, path = self._systems.of(file.location)
-                yield FileFragment(file, form.arrow.make_fragment(path, files, guarantee), form, source)
+                system, path = self._systems.of(file.location)
+                fragment = form.arrow.make_fragment(path, system, guarantee)
+                yield FileFragment(file, fragment, system, form, source)
 
 
 def _guarantee(columns: Sequence[Column | None], values: Sequence[str]) -> pc.Expression:

@@ -104,9 +104,9 @@ class Scan:
         options: Mapping[str, Any],
     ) -> Iterator[pa.RecordBatch]:
         fragments = [each.fragment for each in files]
-        first = files[0].fragment
+        form, system = files[0].format.arrow, files[0].system
         if mapping.is_identity:
-            whole = ds.FileSystemDataset(fragments, self._schema, first.format, first.filesystem)
+            whole = ds.FileSystemDataset(fragments, self._schema, form, system)
             yield from whole.scanner(columns=self._schema.names, filter=filter_, **options).to_reader()
             return
         schema, predicate = mapping.schema(), self.snapshot.predicate
@@ -117,7 +117,7 @@ class Scan:
         if mapping.clashes:
             keys, partition = files[0].source.keys, files[0].source.plan.partitions[files[0].file.partition]
             values = dict(zip((key.lower() for key in keys), partition.values, strict=False))
-        whole = ds.FileSystemDataset(fragments, schema, first.format, first.filesystem)
+        whole = ds.FileSystemDataset(fragments, schema, form, system)
         for batch in whole.scanner(columns=schema.names, filter=pushed, **options).to_reader():
             rows = mapping.batch(batch, values)
             yield rows if filter_ is None else rows.filter(filter_)
@@ -125,7 +125,7 @@ class Scan:
     def _check_unchanged(self, files: Sequence[FileFragment], cause: Exception | None) -> None:
         """Raises StaleSnapshotError if one of the files is not the one that was listed."""
         for each in files:
-            now = each.fragment.filesystem.get_file_info(each.fragment.path)
+            now = each.system.get_file_info(each.fragment.path)
             same_time = each.file.modified is None or now.mtime_ns == each.file.modified
             if now.type == fs.FileType.NotFound or now.size != each.file.bytes or not same_time:
                 raise StaleSnapshotError(
@@ -140,8 +140,8 @@ def _grouped(
     """Yields the files that one dataset of Arrow can read, with their common mapping."""
     groups: dict[Any, tuple[FileMapping, list[FileFragment]]] = {}
     for each, mapping in zip(files, mappings, strict=True):
-        form, systems = each.fragment.format, each.fragment.filesystem
-        key: tuple[Any, ...] = (form.default_extname, id(systems), mapping.is_identity)
+        form = each.fragment.format.default_extname
+        key: tuple[Any, ...] = (form, id(each.system), mapping.is_identity)
         if not mapping.is_identity:
             key += (
                 mapping.physical,

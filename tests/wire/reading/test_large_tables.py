@@ -6,16 +6,18 @@ import gc
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from metastore.client import MetastoreClient, convert, dataset, files
+from metastore.client import MetastoreClient, convert, dataset, files, paged
 from metastore.client.reading import dataset as dataset_module
 from metastore.client.reading import fragments, listing
+from metastore.client.reading.fragments import FileFragment
 from metastore.client.reading.listing import DataFile
+from metastore.client.reading.scan import Scan
 from metastore.client.structs import ScanPartition
 from tests.fixtures.server import Server
 from tests.wire.builders import columns, descriptor, partition
@@ -60,6 +62,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
         return counted
 
+    monkeypatch.setattr(paged, "_PLAIN", 100)
     monkeypatch.setattr(convert, "_scan_page", counting(convert._scan_page))
     monkeypatch.setattr("metastore.client.reading.snapshot.data_files", counting(listing.data_files))
     return counts
@@ -99,6 +102,20 @@ def test_parts_of_many_partitions(metastore: MetastoreClient, table: Written) ->
     assert sorted(part.to_table()["n"].to_pylist()) == sorted(
         row.partition["n"] and int(row.partition["n"]) for row in list(files(metastore, table.full_name))[1::1_000]
     )
+
+
+def test_files_with_the_same_columns_are_read_together(
+    metastore: MetastoreClient, table: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, counts = Scan._read, list[int]()
+
+    def counting(self: Scan, mapping: Any, files: Sequence[FileFragment], *others: Any) -> Iterator[pa.RecordBatch]:
+        counts.append(len(files))
+        return read(self, mapping, files, *others)
+
+    monkeypatch.setattr(Scan, "_read", counting)
+    assert dataset(metastore, table.full_name, "n < 8").to_table().num_rows == 8
+    assert counts == [8]
 
 
 def test_a_process_ends_while_arrow_reads_ahead(metastore_server: Server, table: Written) -> None:
