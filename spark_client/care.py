@@ -38,6 +38,7 @@ from spark_client.errors import (
 from spark_client.jvm.catalog import refresh
 from spark_client.jvm.files import Files
 from spark_client.jvm.sql_text import quote
+from spark_client.scan.purpose import no_query
 from spark_client.survey.advice import LayoutAdvice, advise_table
 from spark_client.write.insert import Insert, insert_all
 from spark_client.write.partition_rows import check_names, in_partitions, partition_columns
@@ -296,7 +297,8 @@ def _rewrite(context: Context, table: Table, group: Sequence[CarePartition]) -> 
             replaces=list(current),
             based_on=(table, seen),
         )
-        (result,) = insert_all(context, [insert])
+        with no_query(context.spark):
+            (result,) = insert_all(context, [insert])
     except PublishConflictError:
         if len(current) == 1:
             yield from (_compaction(table, one, CHANGED) for one in current.values())

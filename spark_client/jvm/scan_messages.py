@@ -34,6 +34,7 @@ class Scan(Message):
         serde: The serde of a Hive table, None for a datasource table.
         bucketed: Whether buckets are pruned. False if the session ignores buckets.
         keys: The partition columns.
+        is_query: Whether the metastore may record the scan.
         pushed_filters: The results of the filters that Spark evaluated after an EvaluationRequest, else None.
         state: The `state` of that EvaluationRequest.
     """
@@ -48,6 +49,7 @@ class Scan(Message):
     serde: str | None
     bucketed: bool
     keys: Sequence[str]
+    is_query: bool
     pushed_filters: Sequence[PushedFilter] | None = None
     state: Any = None
 

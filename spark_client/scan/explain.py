@@ -13,6 +13,7 @@ from spark_client.jvm import Handlers
 from spark_client.jvm.objects import unpacked
 from spark_client.jvm.plans import command_queries, planned
 from spark_client.jvm.requests import ExplainPlan, Explanation
+from spark_client.scan.purpose import no_query
 from spark_client.scan.report import report_of
 
 
@@ -21,7 +22,9 @@ def explain_handlers(session: Callable[[Any], SparkSession]) -> Handlers:
 
     def explain(_: ExplainPlan, objects: Any) -> Explanation:
         java_session, plan, mode = unpacked(objects, 3)
-        return Explanation("".join(_sections(session(java_session), plan, mode)))
+        spark = session(java_session)
+        with no_query(spark):
+            return Explanation("".join(_sections(spark, plan, mode)))
 
     return {ExplainPlan: explain}
 

@@ -68,7 +68,9 @@ class Planner:
             return self._values(request, filters)
         predicate = conjunction([*filters, *map(_values_predicate, request.pushed_filters or ())])
         try:
-            plan = self._metastore.plan_scan(request.database, request.table, predicate, state=request.state)
+            plan = self._metastore.plan_scan(
+                request.database, request.table, predicate, state=request.state, is_query=request.is_query
+            )
         except ValuesChangedError:
             return self._values(request, filters, fixed=False)
         name, buckets = f"{request.database}.{request.table}", plan.buckets if request.bucketed else None

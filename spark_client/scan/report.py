@@ -15,6 +15,7 @@ from spark_client.context import is_remote, require
 from spark_client.errors import SessionError
 from spark_client.jvm.plans import kind, nodes_and_subqueries, query_execution
 from spark_client.scan.lineage import DependentScan, dependent_scans, listed
+from spark_client.scan.purpose import no_query
 
 _INDEX = "spark_client.core.HiveTableIndex"
 _BY_BUCKET = "spark_client.joins.BucketPartitioning"
@@ -115,9 +116,10 @@ def scan_report(df: DataFrame) -> ScanReport:
 
 def report_of(spark: SparkSession, execution: Any) -> ScanReport:
     """Returns the report of a Spark QueryExecution. See `scan_report`."""
-    nodes = [_file_scan(node) for node in nodes_and_subqueries(execution.executedPlan())]
-    scans = tuple(_scan(node) for node in nodes if _reads_hive_table(node))
-    return ScanReport(scans, dependent_scans(spark, execution.analyzed(), nodes))
+    with no_query(spark):
+        nodes = [_file_scan(node) for node in nodes_and_subqueries(execution.executedPlan())]
+        scans = tuple(_scan(node) for node in nodes if _reads_hive_table(node))
+        return ScanReport(scans, dependent_scans(spark, execution.analyzed(), nodes))
 
 
 def _ask_server(df: DataFrame) -> ScanReport:

@@ -36,6 +36,7 @@ from metastore.domain.table_definitions import definition_of, layout_of
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError
 from spark_client.jvm.sql_text import quote
+from spark_client.scan.purpose import no_query
 from spark_client.scan.report import ScanStatistics, scan_report
 from spark_client.survey.size import SMALLEST_DIRECTORY
 from spark_client.table.sketch import Sketch
@@ -134,7 +135,8 @@ def advise_table(context: Context, database: str, name: str, *, sample: float | 
     cost = _cost(definition_of(table), size)
     given = list(_given(layout))
     measured = [simple[each] for each in dict.fromkeys([*chosen, *(each.column for each in given)]) if each in simple]
-    values = _measured(context, frame, measured, table.parameters or {}, _fraction(sample, size))
+    with no_query(context.spark):
+        values = _measured(context, frame, measured, table.parameters or {}, _fraction(sample, size))
     declared = definition_of(table)
     every = [layout for each in chosen for layout in _layouts(each, values[each], size, declared)]
     best = _best([predicted(queries, given, layout, values, cost) for layout in every])

@@ -12,6 +12,7 @@ from metastore.domain.skew import DEFAULT_SHARE, MAX_VALUES
 from spark_client.context import check_kind, reject_remote, require
 from spark_client.errors import InvalidStatementError
 from spark_client.jvm.catalog import relation_metadata
+from spark_client.scan.purpose import no_query
 from spark_client.survey.suggestion import HeavyValue, SkewSuggestion
 from spark_client.table.sketch import Sketch
 from spark_client.table.skew_keys import is_simple
@@ -131,7 +132,8 @@ def _find(
             f"the limit is {limit:,}; it must be from 1 to {allowed:,}, the maximum of the table ({_LIMIT_HINT})"
         )
     sketch = Sketch(share, (limit or allowed) + 1)
-    ((_, rows, counted),) = sketch.count(source.frame, (), combinations)
+    with no_query(source.frame.sparkSession):
+        ((_, rows, counted),) = sketch.count(source.frame, (), combinations)
     suggestions = []
     for fields, top in zip(combinations, counted, strict=True):
         values = tuple(HeavyValue(texts, count, count / rows) for texts, count in sketch.heavy(top, fields, rows))

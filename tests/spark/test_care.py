@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from metastore.client import MetastoreClient
 from metastore.client.lease import LeaseHeldError, leased
-from metastore.client.structs import Partition
-from spark_client import Session, care
+from metastore.client.structs import Partition, ScanPlan
+from metastore.domain.expression import FALSE
+from spark_client import Session, care, scan_report
 from spark_client.care_statistics import refresh_statistics
 from spark_client.commands import care as command
 from spark_client.commands import json_answer as answering
@@ -52,6 +55,34 @@ def test_tables_that_do_not_expire_are_refused(spark: Session, table_name: str) 
         spark.sql(f"EXPIRE {table_name}")
     with pytest.raises(NoSuchTableError):
         spark.sql(f"EXPIRE {table_name}_missing")
+
+
+def test_scans_that_are_no_queries_are_not_recorded(
+    spark: Session, table_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (n INT, s STRING) STORED AS PARQUET TBLPROPERTIES ({QUIET})")
+    for number in range(3):
+        spark.sql(f"INSERT INTO {table_name} VALUES ({number}, 'a')")
+    plan, kinds = MetastoreClient.plan_scan, list[bool]()
+
+    def planning(self: MetastoreClient, *args: Any, **options: Any) -> ScanPlan:
+        if FALSE not in args:  # a scan of no rows is a check
+            kinds.append(options.get("is_query", True))
+        return plan(self, *args, **options)
+
+    monkeypatch.setattr(MetastoreClient, "plan_scan", planning)
+
+    def recorded(action: Callable[[], Any]) -> set[bool]:
+        kinds.clear()
+        action()
+        return set(kinds)
+
+    query = f"SELECT * FROM {table_name} WHERE n = 1"
+    assert recorded(lambda: scan_report(spark.sql(query))) == {False}
+    assert recorded(lambda: spark.sql(f"EXPLAIN {query}").collect()) == {False}
+    assert recorded(lambda: spark.sql(f"SHOW SKEW IN {table_name} (n)").collect()) == {False}
+    assert recorded(lambda: spark.sql(f"OPTIMIZE {table_name}").collect()) == {False}
+    assert recorded(lambda: spark.sql(query).collect()) == {True}
 
 
 def test_directories_become_partitions(spark: Session, table_name: str, tmp_path: Path) -> None:

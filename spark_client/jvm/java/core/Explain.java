@@ -33,7 +33,7 @@ public final class Explain extends Command.Operation {
   }
 
   public List run(SparkSession session) {
-    String text = ((Row) command.run(session).apply(0)).getString(0);
+    String text = explained(session);
     List<Object> objects = new ArrayList<>();
     objects.add(session);
     objects.add(command.logicalPlan());
@@ -42,6 +42,17 @@ public final class Explain extends Command.Operation {
     String more = python.ask("explain", null, new HashMap<>(), objects).get("text").asText();
     rows.add(RowFactory.create(new Object[] {more.isEmpty() ? text : text.trim() + "\n" + more}));
     return rows;
+  }
+
+  /** Spark's output. The scans of the query are planned, but no query runs. */
+  private String explained(SparkSession session) {
+    String before = session.sparkContext().getLocalProperty(HiveTableIndex.NO_QUERY);
+    session.sparkContext().setLocalProperty(HiveTableIndex.NO_QUERY, "true");
+    try {
+      return ((Row) command.run(session).apply(0)).getString(0);
+    } finally {
+      session.sparkContext().setLocalProperty(HiveTableIndex.NO_QUERY, before);
+    }
   }
 
   public String toString() {

@@ -47,6 +47,9 @@ import scala.runtime.AbstractPartialFunction;
  * applies the partition filters exactly.
  */
 public final class HiveTableIndex implements FileIndex {
+  /** A property of threads that plan scans which are no queries, as for a report. */
+  static final String NO_QUERY = "metastore.scan.no_query";
+
   private final SparkSession session;
   private final CatalogTable table;
   private final Python python;
@@ -236,6 +239,7 @@ public final class HiveTableIndex implements FileIndex {
     request.put("serde", sparkIndex == null ? table.storage().serde().get() : null);
     request.put("bucketed", bucketed());
     request.put("keys", Scala.list(table.partitionColumnNames()));
+    request.put("is_query", session.sparkContext().getLocalProperty(NO_QUERY) == null);
     JsonNode answer = python.ask("scan", table.identifier(), request, null);
     while (answer.has("evaluate")) {
       String zone = session.sessionState().conf().sessionLocalTimeZone();
