@@ -1,8 +1,7 @@
 """`make bench-scan-record`: the processor time of `plan_scan` with and without the record of scans, in one run.
 
 Short blocks with and without the record alternate, so that both see the same load of the machine. The time is that of
-the thread of the calls, with the flush of the record after each thousand calls; PostgreSQL's own is not counted, which
-makes the share of the record larger.
+the thread of the calls and of PostgreSQL's processes, with a flush of the record after each thousand calls.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import click
 from metastore.app.worker import Application, make_application
 from metastore.services import scan_recording
 from metastore.settings import Settings
-from metastore.storage.postgres.embedded import EmbeddedPostgres
+from metastore.storage.postgres.embedded import EmbeddedPostgres, postmaster
 from migrations import runner
 from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database
@@ -59,8 +58,9 @@ def main(rounds: int, calls: int) -> None:
                 for title, nodes in SCANS.items():
                     request = ScanRequest("bench", "t", nodes)
                     for kind, whole in (("every scan recorded", 10**9), ("sampled", scan_recording._WHOLE)):
-                        plain, share = measured(application, request, rounds, calls, whole)
-                        click.echo(f"{title}, {kind}: {plain * 1e6:,.0f} µs a call, the record {share:+.2%}")
+                        plain, share, flush = measured(application, folder / "postgres", request, rounds, calls, whole)
+                        parts = f"the record {share:+.2%}, its flushes {flush:+.2%}"
+                        click.echo(f"{title}, {kind}: {plain * 1e6:,.0f} µs a call, {parts}")
             finally:
                 application.close()
 
@@ -76,9 +76,10 @@ def fill(application: Application) -> None:
 
 
 def measured(
-    application: Application, request: ScanRequest, rounds: int, calls: int, whole: int
-) -> tuple[float, float]:
-    """Returns the seconds of a call without the record, and the share of the record with its part of a flush."""
+    application: Application, folder: Path, request: ScanRequest, rounds: int, calls: int, whole: int
+) -> tuple[float, float, float]:
+    """Returns the seconds of a call without the record, and the shares of the record and of its flushes."""
+    server = postmaster(folder)
     recorder = application.services.scan_recorder
     days, kept = recorder._days, scan_recording._WHOLE
     scan_recording._WHOLE = whole
@@ -87,17 +88,26 @@ def measured(
     for number in range(rounds):
         for is_on in (True, False) if number % 2 else (False, True):
             recorder._days = days if is_on else 0
-            begun = time.thread_time()
+            begun = _processor(server)
             for _ in range(calls):
                 application.dispatcher.call("plan_scan", request)
-            seconds[is_on].append(time.thread_time() - begun)
-        if number % 10 == 9:
-            begun = time.thread_time()
+            seconds[is_on].append(_processor(server) - begun)
+        if (number + 1) * calls % FLUSH == 0:
+            begun = _processor(server)
             recorder.flush()
-            flushes.append(time.thread_time() - begun)
+            flushes.append(_processor(server) - begun)
     recorder._days, scan_recording._WHOLE = days, kept
     plain, recorded = (_quartile(seconds[is_on]) for is_on in (False, True))
-    return plain / calls, recorded / plain - 1 + _quartile(flushes) / FLUSH / (plain / calls)
+    return plain / calls, recorded / plain - 1, _quartile(flushes) / FLUSH / (plain / calls)
+
+
+def _processor(server: int | None) -> float:
+    """Returns the seconds of processor time of this thread and of the processes of a PostgreSQL server."""
+    children = [
+        number for path in Path(f"/proc/{server}/task").glob("*/children") for number in path.read_text().split()
+    ]
+    nanoseconds = sum(int(Path(f"/proc/{number}/schedstat").read_text().split()[0]) for number in children)
+    return time.thread_time() + nanoseconds / 1e9
 
 
 def _quartile(values: list[float]) -> float:
