@@ -21,7 +21,7 @@ test: $(CLASSES)  ## Run every check: ruff, mypy, the documentation build and al
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint docs
 	@.venv/bin/python -m pytest $(PARALLEL) || { [ $$? -eq 1 ] && echo "$(RERUN)" && .venv/bin/python -m pytest --last-failed; }
 
-long: $(CLASSES)  ## Run the tests that are too long for make test: the oldest Spark's newcomer, benchmarks at their smallest size
+long: $(CLASSES)  ## Run the tests that are too long for make test: further formats and versions, benchmarks at their smallest size
 	@.venv/bin/python -m pytest $(PARALLEL) -m long
 
 quick: $(READY)  ## Run the fast tests of rules, wire protocol and storage, about four minutes on two cores

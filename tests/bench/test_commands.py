@@ -31,8 +31,8 @@ COMMANDS = {
 }
 # make long
 LONG = (
-    *("bench", "discovery", "zipf", "random-sql", "scan-record", "advice"),
-    *("reading", "reading-memory", "iceberg-rest", "two-doors"),
+    *("bench", "processor", "walk", "hive-sql", "discovery", "promises", "advice", "scan-record", "zipf"),
+    *("reading", "reading-memory", "iceberg-rest", "two-doors", "random-sql"),
 )
 PRINTED = {
     "bench": "written to",

@@ -52,6 +52,9 @@ def plain_spark(request: pytest.FixtureRequest, metastore_server: Server) -> Ite
         yield spark
 
 
+@pytest.mark.parametrize(
+    "plain_spark", ["4.", pytest.param(OLDEST, marks=pytest.mark.long)], indirect=True, ids=["installed", "3.5"]
+)
 def test_statements(plain_spark: JsonProgram, tmp_path: Path) -> None:
     told = plain_spark.ask({"statements": [unique("spark"), str(tmp_path)]})
     assert not told["failures"], "\n".join(told["failures"])

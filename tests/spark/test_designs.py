@@ -35,6 +35,7 @@ def test_a_design(spark: SparkSession, metastore: MetastoreClient, table_name: s
     assert not found, "\n".join(found)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_the_designs_with_authorization(
     database_url: str, start_metastore: Callable[..., Server], tmp_path: Path

@@ -89,7 +89,7 @@ for _ in sys.stdin:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_all_calls_to_dead_servers(database_url: str, tmp_path: Path) -> None:
     client = python_of_client()

@@ -205,7 +205,7 @@ def test_threads_query_at_the_same_time(spark: Session, table_name: str) -> None
     assert counts == [4] * 12
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_session_next_to_another_of_spark_s_own_and_after_a_stop(metastore_server: Server, tmp_path: Path) -> None:
     client = python_of_client()
     (program := tmp_path / "client.py").write_text(CLIENT)  # PySpark runs code of -c as doctests

@@ -215,7 +215,7 @@ def test_a_conflict_has_its_condition_and_sqlstate(
     metastore.end_write(lease.query_id)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_a_program_that_is_submitted_to_a_worker(metastore_server: Server, tmp_path: Path) -> None:
     """Executors are other processes, which know nothing of the library."""
