@@ -6,7 +6,7 @@ DEMO_READY := .venv/.ready-demo
 CLASSES := .venv/class-data/spark.jsa
 # Tests start hundreds of Python processes, which share compiled bytecode. Without it they start half as fast.
 unexport PYTHONDONTWRITEBYTECODE
-# One worker per core, at most four. Test files are scheduled in the order that tests/fixtures/parallel.py sets: slow files first.
+# One worker more than cores, at most four. Test files are scheduled in the order that tests/fixtures/parallel.py sets: slow files first.
 PARALLEL := --numprocesses logical --maxprocesses 4 --no-loadscope-reorder
 
 RERUN := Failed tests run once more, one at a time. A test that passes now depends on timing: report it as a defect.
