@@ -353,13 +353,10 @@ LOOKUPS = {
 }
 
 
-def test_lookups_use_indexes(many: Application, rows: Rows) -> None:
+def test_lookups_use_indexes_and_all_partitions_are_joined_in_one_pass(many: Application, rows: Rows) -> None:
     for lookup, query in LOOKUPS.items():
         plan = [row[0] for row in rows(f"EXPLAIN {query}")]
         assert not any("Seq Scan on partitions" in line for line in plan), "\n".join([lookup, *plan])
-
-
-def test_all_partitions_of_all_tables_are_joined_in_one_pass(many: Application, rows: Rows) -> None:
     joined = '"PARTITIONS" p JOIN "TBLS" t USING ("TBL_ID") JOIN "DBS" d USING ("DB_ID")'
     assert rows(f"SELECT count(*) FROM {joined}") == [(5400,)]
     plan = [row[0] for row in rows(f"EXPLAIN SELECT * FROM {joined}")]
