@@ -33,6 +33,7 @@ from metastore.security.groups import Groups
 from metastore.security.listener_settings import http_tls, listeners, warnings
 from metastore.security.proxy_users import ProxyUsers
 from metastore.settings import Settings
+from metastore.sinks.opening import check_sinks
 from metastore.storage.postgres.embedded import usable
 from metastore.storage.postgres.history import shared_history
 from metastore.storage.postgres.pooler import check_pooler
@@ -80,9 +81,12 @@ def serve(settings: Settings, on_ready: Ready) -> int:
         background = [BackgroundProcess("PostgreSQL", postgres.keep_running)] if postgres else []
         if settings.follow and not settings.read_only:
             background.append(BackgroundProcess("follower", partial(_run_follower, settings, url)))
+        registration = _registration(settings)
+        if settings.sinks and not settings.read_only:
+            background.append(BackgroundProcess("event sinks", partial(_run_sinks, settings, url, registration.server)))
         metrics = _shared_metrics(settings) if settings.http_port is not None else None
         history = shared_history(settings.workers)
-        application = partial(make_application, settings, url, metrics, _registration(settings), history)
+        application = partial(make_application, settings, url, metrics, registration, history)
         try:
             with _http_listener(settings) as http:
                 if http and metrics:
@@ -130,6 +134,13 @@ def _run_follower(*arguments: Any) -> int:
     from metastore.app.follower import run_follower
 
     return run_follower(*arguments)
+
+
+def _run_sinks(*arguments: Any) -> int:
+    # Imported in the process of the sinks only, as above.
+    from metastore.app.sinks import run_sinks
+
+    return run_sinks(*arguments)
 
 
 def _http_token(settings: Settings) -> str | None:
@@ -205,6 +216,8 @@ def transport_options(settings: Settings) -> TransportOptions:
     """
     parse_quotas(settings.quotas)
     check_security_settings(settings)
+    if settings.sinks:
+        check_sinks(settings.sinks)
     shared = {field.name for field in fields(TransportOptions)} & {field.name for field in fields(Settings)} - {
         "listeners"
     }

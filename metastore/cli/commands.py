@@ -24,6 +24,7 @@ from metastore.cli.options import DATABASE, DURATION, Group, SectionedCommand, f
 from metastore.cli.printing import printable
 from metastore.cli.scan_commands import advise, scans
 from metastore.cli.server_commands import config, doctor, health
+from metastore.cli.sink_commands import sinks
 from metastore.errors import MetastoreError
 from metastore.settings import PREFIX, Settings
 
@@ -107,6 +108,7 @@ for administration in (config, doctor, health):
 metastore.add_command(care)
 metastore.add_command(db)
 metastore.add_command(export)
+metastore.add_command(sinks)
 
 
 @metastore.command()

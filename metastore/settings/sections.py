@@ -366,6 +366,22 @@ class Observability(Section):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Events(Section):
+    """Events that the server sends to others."""
+
+    title = "Events"
+    table = "events"
+
+    sinks: str = text(
+        "",
+        "Places to which the server sends events, separated by blanks, each with a name, and options after `#`: "
+        "hook=https://host/path#secret_file=/etc/metastore/hook&database=sales "
+        "bus=kafka://host:9092,host:9092/topic#type=ADD_PARTITION,DROP_PARTITION",
+        separator=" ",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Following(Section):
     """Migration from another metastore."""
 

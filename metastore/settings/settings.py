@@ -26,6 +26,7 @@ SECTIONS: Final[tuple[type[Section], ...]] = (
     sections.Retention,
     sections.Limits,
     sections.Observability,
+    sections.Events,
     sections.Following,
     Advanced,
 )
@@ -36,6 +37,7 @@ SECTIONS: Final[tuple[type[Section], ...]] = (
 class Settings(
     Advanced,
     sections.Following,
+    sections.Events,
     sections.Observability,
     sections.Limits,
     sections.Retention,

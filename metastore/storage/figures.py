@@ -56,6 +56,14 @@ WHERE i.current_at IS NOT NULL AND i.state = 'copied' AND EXISTS (
 """
 _SERVERS: Final = "SELECT revision, count(*) FROM servers WHERE seen_at > now() - interval '1 minute' GROUP BY revision"
 
+_SINKS: Final = """
+SELECT s.name, n.last_event_id - s.position, s.sent, s.failed,
+       (SELECT count(*) FROM dead_letters d WHERE d.sink = s.name), (s.disabled_at IS NOT NULL)::int,
+       greatest((SELECT extract(epoch FROM clock_timestamp()) - l.event_time FROM notification_log l
+                 WHERE l.event_id > s.position ORDER BY l.event_id LIMIT 1), 0)
+FROM event_sinks s, notification_sequence n
+"""
+_SINK_GAUGES: Final = ("behind_events", "sent_messages", "failed_attempts", "dead_letters", "disabled", "lag_seconds")
 
 _REPLACED: Final = """
 SELECT id, location FROM file_operations WHERE kind = 'remove' AND reason = 'replaced' ORDER BY id
@@ -83,6 +91,7 @@ def read_figures(connection: Connection) -> dict[str, Mapping[str, float]]:
     (unreconciled,) = row(_UNRECONCILED)
     compactions = connection.execute(text(_COMPACTIONS)).all()
     seconds_behind, events_behind = row(_IMPORTS)
+    sinks = connection.execute(text(_SINKS)).all()
     none = dict.fromkeys(_PENDING_STATES, 0.0)
     return {
         "metastore_objects": by_label(_OBJECTS),
@@ -105,6 +114,10 @@ def read_figures(connection: Connection) -> dict[str, Mapping[str, float]]:
         "metastore_file_operations_parked": {"": float(parked)},
         "metastore_file_operation_failing_seconds": {"": float(longest_failing or 0)},
         "metastore_catalog_unreconciled": {"": float(unreconciled > 0)},
+        **{
+            f"metastore_sink_{name}": {str(row[0]): float(row[column] or 0) for row in sinks}
+            for column, name in enumerate(_SINK_GAUGES, 1)
+        },
         "metastore_file_operations": {"make": 0.0, "move": 0.0, "remove": 0.0, **by_label(_FILES)},
     }
 

@@ -75,6 +75,7 @@ from metastore.storage.repositories.runtime_statistics import RuntimeStatistics
 from metastore.storage.repositories.scan_records import ScanRecords
 from metastore.storage.repositories.servers import Servers
 from metastore.storage.repositories.shared_descriptors import SharedDescriptors
+from metastore.storage.repositories.sinks import Sinks
 from metastore.storage.repositories.tables import Tables
 from metastore.storage.repositories.tokens import Tokens
 from metastore.storage.repositories.transaction_writes import TransactionWrites
@@ -154,6 +155,7 @@ class UnitOfWork(Session):
     search = cached_property(Search)
     servers = cached_property(Servers)
     shared_descriptors = cached_property(SharedDescriptors)
+    sinks = cached_property(Sinks)
     sizes = cached_property(Sizes)
     table_pages = cached_property(TablePages)
     tables = cached_property(Tables)

@@ -20,7 +20,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
             "environment",
         ),
         ("domain", "settings"),
-        ("encoding", "warehouse", "transport", "client", "monitoring", "security", "policy"),
+        ("encoding", "warehouse", "transport", "client", "monitoring", "security", "policy", "sinks"),
         ("storage.schema", "storage.references", "storage.postgres"),
         ("storage.mapping",),
         ("storage.queries",),

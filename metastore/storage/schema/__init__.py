@@ -10,6 +10,7 @@ from metastore.storage.schema import (
     logs,
     partitions,
     servers,
+    sinks,
     statistics,
     transactions,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "metadata",
     "partitions",
     "servers",
+    "sinks",
     "statistics",
     "transactions",
 ]

@@ -21,6 +21,7 @@ from metastore.monitoring import hive_names
 from metastore.monitoring.gauges import DATABASE_GAUGES
 from metastore.settings import Settings
 from migrations import runner
+from tests.fixtures.database import execute
 from tests.fixtures.forks import CONSTANTS
 from tests.fixtures.installed_postgres import free_port
 from tests.fixtures.proxy import Proxy
@@ -65,6 +66,10 @@ def test_all_workers_are_counted_while_they_work(seen: tuple[Server, str]) -> No
 
 def test_metrics_of_dashboards_and_alerts_are_exported(seen: tuple[Server, str]) -> None:
     server, url = seen
+    execute(
+        server.database_url,
+        "INSERT INTO event_sinks (name, position, epoch, attempts, sent, failed) VALUES ('hook', 0, '', 0, 0, 0)",
+    )
     with connected(server, ThriftHiveMetastore) as client:
         database, name = new_table(client, [("ds", "string")])
         client.add_partitions([partition(database, name, ["1"])])
