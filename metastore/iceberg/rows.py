@@ -6,7 +6,7 @@ Clients of Hive and of REST see no difference.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
+from copy import copy
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -106,7 +106,7 @@ def _row(name: TableName, state: State, present: Table | None, kind: str) -> Tab
             tableType=kind,
         )
     else:
-        row = deepcopy(present)
+        row = copy(present)  # all that changes is replaced
     removed = state.base_properties.keys() - properties.keys()
     dropped = {*_DERIVED, *removed, *(_NAMES[key] for key in removed & _NAMES.keys())}
     kept = {key: value for key, value in (row.parameters or {}).items() if key not in dropped}

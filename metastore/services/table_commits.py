@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from datetime import timedelta
 from time import monotonic, sleep
 from typing import Final, NamedTuple
@@ -11,6 +10,7 @@ from typing import Final, NamedTuple
 from metastore.domain import events
 from metastore.domain.column_statistics import NOT_UPDATED
 from metastore.domain.names import DatabaseName, TableName, table_name
+from metastore.encoding.binary import copied
 from metastore.errors import AlreadyExistsError, InvalidInputError, InvalidObjectError, TableLockedError
 from metastore.services.cascade.retention import Retention
 from metastore.services.cascade.table_alteration import Alteration, TableAlteration, check_decided
@@ -91,7 +91,7 @@ class TableCommitService(ChangingService):
         operations: list[int] = []
         placed = []
         for name, commit in named:
-            present, table = stored.get(name), deepcopy(commit.table)
+            present, table = stored.get(name), copied(commit.table)
             if commit.expected is None:
                 with taken(AlreadyExistsError(f"Table {name} already exists")):
                     self._create(work, name, table)

@@ -126,14 +126,15 @@ class TableAlteration:
             attempt.require_listed(map(paths.normalise, paths.absolute([new.sd.location])), alteration.counted)
             fill_statistics([new], alteration.counted, context)
         forget_columns_of_table(work, stored.ref, old, new)
-        work.tables.update(stored.ref.id, database_id, new)
+        before = stored.encoded.decode()  # the caller may have changed `old`
+        work.tables.update(stored.ref.id, database_id, new, before)
         _follow(work, stored.ref, old, new, move, cascade=alteration.cascade)
         if renamed:
             work.partitions_write.announce()
         if (new.owner, new.ownerType) != (old.owner, old.ownerType):
             work.change_privileges()
         follow_rename(work, old, new)
-        texts = table_text(stored.encoded.decode()), table_text(new)
+        texts = table_text(before), table_text(new)
         work.record(events.alter_table(*texts, truncated=truncates(context)))
         follow_altered(work, stored.ref, old, new)
         if not move and new.sd.location != old.sd.location:

@@ -68,6 +68,9 @@ def lock_tables(work: UnitOfWork, names: Iterable[TableName], lock: TableLock) -
     Every call that locks several tables does so in the order of their ids, so that two calls wait instead of
     deadlocking.
     """
+    names = list(names)
+    if len(names) == 1:
+        return {name: stored for name in names if (stored := work.tables.find(name, lock=lock))}
     known = sorted((reference.id, reference.name) for name in names if (reference := work.tables.reference(name)))
     return {name: stored for _, name in known if (stored := work.tables.find(name, lock=lock))}
 

@@ -14,8 +14,9 @@ from sqlalchemy import ColumnElement, Row, and_, delete, exists, or_, select, te
 from metastore.domain.lock_rules import Blocker, Component, ExistingLock, LockType
 from metastore.domain.names import TableName
 from metastore.domain.transactions import OPEN
-from metastore.storage.postgres.arrays import is_among
+from metastore.storage.postgres.arrays import array_literal, is_among
 from metastore.storage.postgres.clock import ago, now
+from metastore.storage.postgres.driver import Prepared
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.transactions import lock_components, locks, transactions
 
@@ -91,19 +92,24 @@ _SNAPSHOT = text("""
 """)
 _LAST = 2**63 - 1
 
-_EXCLUSIVE = text("""
-    SELECT lock.id, wanted.database || '.' || wanted.table_name, lock.user_name, lock.host_name
-    FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:tables AS text[]))
-        AS wanted(catalog, database, table_name)
-    JOIN lock_components AS component ON component.catalog = wanted.catalog AND component.database = wanted.database
-        AND (component.table_name = wanted.table_name OR component.table_name IS NULL)
-        AND component.type = :exclusive AND component.partition_name IS NULL
-    JOIN locks AS lock ON lock.id = component.lock_id AND lock.acquired_at IS NOT NULL
-    LEFT JOIN transactions AS owner ON owner.id = lock.transaction_id
-    WHERE CASE WHEN lock.transaction_id IS NULL THEN lock.heartbeat_at >= clock_timestamp() - :timeout
-               ELSE owner.state = 'open' AND owner.heartbeat_at >= clock_timestamp() - :timeout END
-    LIMIT 1
-""")
+_EXCLUSIVE = Prepared(
+    "find_exclusive_lock",
+    text("""
+        SELECT lock.id, wanted.database || '.' || wanted.table_name, lock.user_name, lock.host_name
+        FROM unnest(cast(:catalogs AS text[]), cast(:databases AS text[]), cast(:tables AS text[]))
+            AS wanted(catalog, database, table_name)
+        JOIN lock_components AS component ON component.catalog = wanted.catalog AND component.database = wanted.database
+            AND (component.table_name = wanted.table_name OR component.table_name IS NULL)
+            AND component.type = :exclusive AND component.partition_name IS NULL
+        JOIN locks AS lock ON lock.id = component.lock_id AND lock.acquired_at IS NOT NULL
+        LEFT JOIN transactions AS owner ON owner.id = lock.transaction_id
+        WHERE clock_timestamp() - cast(:timeout AS interval) <= CASE
+            WHEN lock.transaction_id IS NULL THEN lock.heartbeat_at
+            WHEN owner.state = 'open' THEN owner.heartbeat_at
+        END
+        LIMIT 1
+"""),
+)
 
 _INSERT = text("""
     WITH new AS (
@@ -156,14 +162,14 @@ class Locks(Repository):
         """Returns an exclusive lock on one of these tables or their databases that is held; None if there is none."""
         named = list(tables)
         values = {
-            "catalogs": [name.catalog for name in named],
-            "databases": [name.database for name in named],
-            "tables": [name.name for name in named],
+            "catalogs": array_literal([name.catalog for name in named]),
+            "databases": array_literal([name.database for name in named]),
+            "tables": array_literal([name.name for name in named]),
             "exclusive": int(LockType.EXCLUSIVE),
             "timeout": timeout,
         }
-        row = self._connection.execute(_EXCLUSIVE, values).first()
-        return ExclusiveHolder._make(row) if row else None
+        rows = _EXCLUSIVE.rows(self._connection, **values)
+        return ExclusiveHolder._make(rows[0]) if rows else None
 
     def snapshot(
         self, requested: Iterable[Component], transaction: int | None, lock: int | None, timeout: timedelta

@@ -19,7 +19,6 @@ from sqlalchemy import (
     select,
     text,
     tuple_,
-    update,
 )
 
 from metastore.context import claim_reply_memory, is_authorized
@@ -106,7 +105,27 @@ _FIND_IDS = {
 
 # Compiled once, too. The rows determine the columns.
 _INSERT = insert(tables).returning(tables.c.id)
-_UPDATE = update(tables).where(tables.c.id == bindparam("replaced")).values(version=tables.c.version + 1)
+
+_OWN = (
+    "database_id",
+    "name",
+    "type",
+    "owner",
+    "owner_type",
+    "create_time",
+    "last_access_time",
+    "location",
+    "partition_keys",
+    "parameters",
+    "view_original_text",
+    "view_expanded_text",
+    "rewrite_enabled",
+    "encoded",
+)
+_SET = ", ".join(f"{name} = :{name}" for name in _OWN)
+_REPLACE = f"UPDATE tables SET version = version + 1, {_SET}"  # noqa: S608 - only the constants above
+_UPDATE = Prepared("replace_table", text(f"{_REPLACE}, descriptor_id = :descriptor_id WHERE id = :replaced"))
+_UPDATE_OWN = Prepared("replace_table_but_descriptor", text(f"{_REPLACE} WHERE id = :replaced"))
 
 _BEFORE = text("""
     SELECT was.version, was.descriptor_id, was.encoded
@@ -281,11 +300,21 @@ class Tables(Repository):
         self._insert_locations(table_id, table)
         return table_id
 
-    def update(self, table_id: int, database_id: int, table: Table) -> None:
-        """Replaces a table; its version rises. Raises AlreadyExistsError if the new name is taken."""
-        (descriptor_id,) = self._descriptors.store([shared_part(table.sd)])
-        row = table_row(table) | {"database_id": database_id, "descriptor_id": descriptor_id}
-        self._connection.execute(_UPDATE, row | {"replaced": table_id})
+    def update(self, table_id: int, database_id: int, table: Table, old: Table | None = None) -> None:
+        """Replaces a table; its version rises. Raises AlreadyExistsError if the new name is taken.
+
+        `old`: the table as it is stored; what the new one has in common with it is not stored again.
+        """
+        row = table_row(table) | {"database_id": database_id, "replaced": table_id}
+        row |= {name: json.dumps(row[name]) for name in ("partition_keys", "parameters")}
+        shared = shared_part(table.sd)
+        if old is not None and shared_part(old.sd).digest == shared.digest:
+            _UPDATE_OWN.rows(self._connection, **row)
+        else:
+            (row["descriptor_id"],) = self._descriptors.store([shared])
+            _UPDATE.rows(self._connection, **row)
+        if old is not None and _skewed_locations(old) == _skewed_locations(table):
+            return
         own = (skewed_locations.c.table_id == table_id) & skewed_locations.c.partition_id.is_(None)
         self._connection.execute(delete(skewed_locations).where(own))
         self._insert_locations(table_id, table)
@@ -330,6 +359,11 @@ class Tables(Repository):
             StoredTable(_reference(reference), whole_table(OpenHead(bytes(encoded)), tails[descriptor_id]))
             for descriptor_id, encoded, *reference in rows
         ]
+
+
+def _skewed_locations(table: Table) -> dict[tuple[str, ...], str]:
+    locations: dict[tuple[str, ...], str] = table.sd.skewedInfo.skewedColValueLocationMaps
+    return locations
 
 
 def _values(table: TableName) -> dict[str, str]:
