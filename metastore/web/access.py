@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 from urllib.parse import urlsplit
@@ -63,6 +64,7 @@ def _authority(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
+@lru_cache(maxsize=256)
 def _normalized(host: str) -> str:
     """Returns the host of a Host header in one spelling, without its port. Returns "" for a malformed header."""
     try:

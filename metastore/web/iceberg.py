@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -248,6 +248,7 @@ class IcebergRoutes:
         self._authenticator = authenticator
         self._catalog = catalog
         self._endpoints = {key: of for key, of in ENDPOINTS.items() if not read_only or key[0] in READING}
+        self._by_length = _by_length(self._endpoints)
         self._as_visitor = as_visitor
         self._executor = ThreadPoolExecutor(threads, "iceberg")
 
@@ -276,10 +277,10 @@ class IcebergRoutes:
             endpoints = [f"{method} {path}" for method, path in self._endpoints]
             return self._catalog.reader.config(parameters.get("warehouse", ""), endpoints, LIFETIME)
         catalog = DEFAULT_CATALOG
-        found = {method: parts for (method, _), parts in _matching(self._endpoints, segments)}
+        found = self._matching(segments)
         if not found and len(segments) > 1:
             catalog, *segments = segments
-            found = {method: parts for (method, _), parts in _matching(self._endpoints, segments)}
+            found = self._matching(segments)
         if not found:
             raise RestError(
                 404, NOT_FOUND, f"{request.url.path} is no path of the Iceberg REST catalog, or is not served"
@@ -292,6 +293,12 @@ class IcebergRoutes:
             return action()
         line = f"{request.method} {_raw_path(request)}?{request.url.query}"
         return self._catalog.repetitions.answer(key, (line, body), action)
+
+    def _matching(self, segments: Sequence[str]) -> dict[str, tuple[Handler, dict[str, str]]]:
+        """Returns the handlers for a path without its prefix, and the parts of the path, by method."""
+        listed = self._by_length.get(len(segments), ())
+        pairs = ((method, handler, _parts(pattern, segments)) for method, pattern, handler in listed)
+        return {method: (handler, parts) for method, handler, parts in pairs if parts is not None}
 
 
 def _check_origin(request: Request) -> None:
@@ -312,21 +319,24 @@ async def _body(request: Request) -> bytes:
     return b"".join(parts)
 
 
-def _matching(
-    endpoints: Mapping[tuple[str, str], Handler], segments: Sequence[str]
-) -> Iterator[tuple[tuple[str, str], tuple[Handler, dict[str, str]]]]:
-    """Yields the endpoints that have this path, without its prefix, with their handlers and the parts by name."""
+def _by_length(endpoints: Mapping[tuple[str, str], Handler]) -> dict[int, list[tuple[str, list[str], Handler]]]:
+    """Returns the methods, the segments of the paths without their prefix, and the handlers by the length of paths."""
+    found: dict[int, list[tuple[str, list[str], Handler]]] = {}
     for (method, path), handler in endpoints.items():
         pattern = path.split("/")[3:]
-        if len(pattern) == len(segments) and all(segments):
-            parts = {}
-            for wanted, given in zip(pattern, segments, strict=True):
-                if wanted.startswith("{"):
-                    parts[wanted.strip("{}")] = given
-                elif wanted != given:
-                    break
-            else:
-                yield (method, path), (handler, parts)
+        found.setdefault(len(pattern), []).append((method, pattern, handler))
+    return found
+
+
+def _parts(pattern: Sequence[str], segments: Sequence[str]) -> dict[str, str] | None:
+    """Returns the parts of a path by their names; None if it does not match."""
+    parts = {}
+    for wanted, given in zip(pattern, segments, strict=True):
+        if wanted.startswith("{") and given:
+            parts[wanted.strip("{}")] = given
+        elif wanted != given:
+            return None
+    return parts
 
 
 def _require_method(request: Request, served: Sequence[str]) -> None:

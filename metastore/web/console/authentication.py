@@ -8,6 +8,7 @@ import binascii
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Final, Protocol
 from urllib.parse import parse_qs, quote, urlsplit
@@ -218,8 +219,13 @@ def _peer(request: Request) -> str:
 
 def _is_loopback(request: Request) -> bool:
     """Returns whether the client is connected to a loopback address of this host."""
+    return _is_loopback_address((request.scope.get("server") or ("",))[0])
+
+
+@lru_cache(maxsize=256)
+def _is_loopback_address(text: str) -> bool:
     try:
-        address = ip_address((request.scope.get("server") or ("",))[0])
+        address = ip_address(text)
     except ValueError:
         return False
     mapped = getattr(address, "ipv4_mapped", None)
