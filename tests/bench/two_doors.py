@@ -1,13 +1,18 @@
-"""Kills servers and writers of one Iceberg table, which three clients of REST and one of Thrift (PyIceberg) append to.
+"""Kills servers and writers of one Iceberg table, which three clients of REST and three of Thrift append to: PyIceberg,
+and Iceberg's HiveCatalog with and without Hive's locks.
 
 `python -m tests.bench.two_doors --kills 50` prints how many appends were acknowledged, and how many of these are lost
 or doubled: both must be 0. A writer that is told 409 deletes its manifest list, as Java's client does; each manifest
 list that the table names must exist in the end.
+
+A killed writer leaves its lock behind. The servers forget locks without a heartbeat after some seconds, not minutes:
+else all writers would wait most of the time.
 """
 
 from __future__ import annotations
 
 import http.client
+import importlib.util
 import json
 import os
 import random
@@ -34,10 +39,24 @@ from pyiceberg.manifest import write_manifest_list
 
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
+from tests.clients.iceberg_writer import PATIENCE
+from tests.interop.java import java_home
+from tests.interop.maven import UnavailableError, class_path
 
 PATH = "/iceberg/v1/namespaces/doors/tables/t"
 SCHEMA = {"type": "struct", "fields": [{"id": 1, "name": "id", "required": False, "type": "long"}]}
 PAUSE = 0.2  # seconds before a writer tries again without a server
+BREATH = 0.4  # seconds at most between two appends of the faster writers, or PyIceberg would lose almost every race
+LOCK_TIMEOUT = 5  # seconds after which a lock without a heartbeat is forgotten
+HIVE_CATALOG = "org.apache.iceberg:iceberg-hive-metastore:1.11.0"
+JAVA_WRITER = Path(__file__).with_name("IcebergWriter.java")
+PROPERTIES = {
+    "write.metadata.previous-versions-max": "20",
+    "write.metadata.delete-after-commit.enabled": "true",  # else thousands of files
+    "commit.retry.num-retries": "20",
+    "commit.retry.min-wait-ms": "10",
+    "commit.retry.max-wait-ms": "100",
+}
 
 
 class Process:
@@ -135,7 +154,8 @@ def committed(ports: Sequence[int], commit: Any, key: str | None) -> int:
 def append_by_thrift(name: str, ports: Sequence[int]) -> bool:
     """Appends a row by PyIceberg. Returns whether that was acknowledged."""
     try:
-        table = HiveCatalog("thrift", uri=f"thrift://127.0.0.1:{random.choice(ports)}").load_table(("doors", "t"))
+        catalog = HiveCatalog("thrift", uri=f"thrift://127.0.0.1:{random.choice(ports)}", **PATIENCE)
+        table = catalog.load_table(("doors", "t"))
         table.append(pa.table({"id": [1]}), snapshot_properties={"append": name})
     except Exception as error:  # noqa: BLE001 - refused, or the connection broke: unknown in any case
         print(type(error).__name__, str(error)[:200], file=sys.stderr)  # noqa: T201
@@ -152,6 +172,7 @@ def write(kind: str, rest: Sequence[int], thrift: Sequence[int], folder: Path) -
             if kind == "thrift":
                 done = append_by_thrift(name, thrift)
             else:
+                time.sleep(random.uniform(0, BREATH))
                 done = append_by_rest(name, rest, folder / "empty.avro", keyed=kind.endswith("keyed"))
             if done:
                 acknowledged.write(f"{name}\n")
@@ -169,14 +190,40 @@ def free_ports(count: int) -> list[int]:
 def server_command(url: str, folder: Path, ports: tuple[int, int]) -> list[str]:
     thrift, rest = map(str, ports)
     options = ["--workers", "1", "--warehouse", str(folder / "warehouse"), "--database-url", url]
+    options += ["--txn-timeout", str(LOCK_TIMEOUT)]
     return [sys.executable, "-m", "metastore", "serve", "--port", thrift, "--http-port", rest, *options]
+
+
+def writer_command(kind: str, rest: Sequence[int], thrift: Sequence[int], folder: Path) -> list[str]:
+    texts = [",".join(map(str, each)) for each in (rest, thrift)]
+    program = [sys.executable, "-W", "ignore", "-m", "tests.bench.two_doors"]
+    return [*program, "--write", kind, *texts, str(folder)]
+
+
+def java_commands(thrift: Sequence[int], folder: Path) -> dict[str, list[str]]:
+    """Compiles the writer of Java. Returns its commands by the kinds of writers. Raises UnavailableError."""
+    home, spec = java_home(17, 21), importlib.util.find_spec("pyspark")
+    assert spec
+    assert spec.submodule_search_locations
+    jars = f"{class_path(HIVE_CATALOG)}:{spec.submodule_search_locations[0]}/jars/*"
+    subprocess.run([home / "bin" / "javac", "-cp", jars, "-d", folder, JAVA_WRITER], check=True)
+    uris = ",".join(f"thrift://127.0.0.1:{port}" for port in thrift)
+    java = [str(home / "bin" / "java"), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    java += ["-cp", f"{folder}:{jars}", "IcebergWriter"]
+    return {
+        kind: [*java, kind, uris, str(folder / f"{kind}.acknowledged"), locks]
+        for kind, locks in (("java-locks", "true"), ("java-without-locks", "false"))
+    }
 
 
 @contextmanager
 def processes(url: str, folder: Path) -> Iterator[tuple[list[Process], list[Process], list[int]]]:
-    """Yields two servers, four writers, and the ports of REST."""
+    """Yields two servers, six writers, and the ports of REST. Raises UnavailableError."""
     ports = free_ports(4)
     thrift, rest = ports[:2], ports[2:]
+    commands = {
+        kind: writer_command(kind, rest, thrift, folder) for kind in ("rest", "rest2-keyed", "rest3-keyed", "thrift")
+    } | java_commands(thrift, folder)
     pairs = list(zip(thrift, rest, strict=True))
     servers = [
         Process(f"server {pair[0]}", server_command(url, folder, pair), folder / "servers.log") for pair in pairs
@@ -184,19 +231,7 @@ def processes(url: str, folder: Path) -> Iterator[tuple[list[Process], list[Proc
     writers: list[Process] = []
     try:
         create(rest)
-        for kind in ("rest", "rest2-keyed", "rest3-keyed", "thrift"):
-            texts = [",".join(map(str, each)) for each in (rest, thrift)]
-            command = [
-                sys.executable,
-                "-W",
-                "ignore",
-                "-m",
-                "tests.bench.two_doors",
-                "--write",
-                kind,
-                *texts,
-                str(folder),
-            ]
+        for kind, command in commands.items():
             writers.append(Process(kind, command, folder / f"{kind}.log"))
         yield servers, writers, rest
     finally:
@@ -205,7 +240,7 @@ def processes(url: str, folder: Path) -> Iterator[tuple[list[Process], list[Proc
 
 
 def create(ports: Sequence[int]) -> None:
-    body = {"name": "t", "schema": SCHEMA, "properties": {"write.metadata.previous-versions-max": "5"}}
+    body = {"name": "t", "schema": SCHEMA, "properties": PROPERTIES}
     for method, path, sent in (
         ("POST", "/iceberg/v1/namespaces", {"namespace": ["doors"]}),
         ("POST", PATH.rpartition("/")[0], body),
@@ -227,12 +262,26 @@ def counted(folder: Path, metadata: dict[str, Any]) -> tuple[int, int, int, int]
     return len(names), lost, sum(count > 1 for count in stored.values()), missing
 
 
+def kill(processes: Sequence[Process], kills: int, seconds: float, chosen: random.Random) -> Counter[str]:
+    """Kills and starts processes. Returns the kills of each."""
+    killed: Counter[str] = Counter()
+    for _ in range(kills):
+        time.sleep(seconds)
+        process = chosen.choice(processes)
+        process.kill()
+        process.start()
+        killed[process.name] += 1
+    time.sleep(seconds)
+    return killed
+
+
 @click.command()
 @click.option("--kills", default=50, help="Kills of servers and writers.")
 @click.option("--seconds", default=2.0, help="Between two kills.")
 @click.option("--seed", default=1)
+@click.option("--logs", default=None, help="A directory for the output of servers and writers.")
 @click.option("--write", "written", nargs=4, default=None, hidden=True)
-def main(kills: int, seconds: float, seed: int, written: tuple[str, str, str, str] | None) -> None:
+def main(kills: int, seconds: float, seed: int, logs: str | None, written: tuple[str, str, str, str] | None) -> None:
     """Prints the result; status 1 if an append is lost or doubled."""
     if written:
         kind, rest, thrift, home = written
@@ -247,19 +296,20 @@ def main(kills: int, seconds: float, seed: int, written: tuple[str, str, str, st
             2, PyArrowFileIO().new_output(str(folder / "empty.avro")), 1, None, 1, "null"
         ) as _:  # without manifests
             pass
-        with processes(postgres.url, folder) as (servers, writers, ports):
-            for _ in range(kills):
-                time.sleep(seconds)
-                killed = chosen.choice([*servers, *writers])
-                killed.kill()
-                killed.start()
-            time.sleep(seconds)
-            for writer in writers:
-                writer.kill()
-            metadata = present(ports)
-            acknowledged, lost, doubled, missing = counted(folder, metadata)
+        try:
+            servers, writers, ports = stack.enter_context(processes(postgres.url, folder))
+        except UnavailableError as error:
+            raise click.ClickException(str(error)) from error
+        killed = kill([*servers, *writers], kills, seconds, chosen)
+        for writer in writers:
+            writer.kill()
+        metadata = present(ports)
+        acknowledged, lost, doubled, missing = counted(folder, metadata)
         by_writer = {path.stem: len(path.read_text().splitlines()) for path in sorted(folder.glob("*.acknowledged"))}
-    click.echo(f"{kills} kills, {len(metadata['snapshots'])} snapshots, {acknowledged} acknowledged: {by_writer}")
+        if logs:
+            shutil.copytree(folder, logs, ignore=shutil.ignore_patterns("postgres", "warehouse"), dirs_exist_ok=True)
+    click.echo(f"{kills} kills: {dict(killed)}")
+    click.echo(f"{len(metadata['snapshots'])} snapshots, {acknowledged} acknowledged: {by_writer}")
     click.echo(f"{lost} lost, {doubled} doubled, {missing} manifest lists missing")
     sys.exit(1 if lost or doubled or missing or not acknowledged else 0)
 
