@@ -1,20 +1,24 @@
 """Times loads and commits of Iceberg tables by REST.
 
 `python -m tests.bench.iceberg_rest --seconds 5` prints the latency of loadTable, of 304, and of a table with 5,000
-snapshots, with the processor time of the HTTP process; and commits a second over several tables.
+snapshots, with the processor time of the HTTP process; and commits a second over several tables. `--beside` compares
+loads with those of the REST server of Iceberg's compatibility kit over HiveCatalog, which asks the same server by
+Thrift (needs Java, Maven and PySpark).
 """
 
 from __future__ import annotations
 
 import http.client
+import importlib.util
 import json
 import os
 import statistics
+import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,25 +26,33 @@ import click
 
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
-from tests.bench.two_doors import SCHEMA, file_of
+from tests.bench.two_doors import HIVE_CATALOG, SCHEMA, file_of
 from tests.fixtures.server import running
+from tests.interop.java import java_home
+from tests.interop.maven import class_path
+from tests.interop.test_iceberg_kit import JARS
 from tests.wire.monitoring.pages import HTTP
 
 ROOT = "/iceberg/v1/namespaces"
+SMALL = "bench/tables/small"
+LARGE = "bench/tables/large"
+KIT = Path(__file__).with_name("CatalogServer.java")
 
 
 class Client:
-    """Sends requests, each by a connection of its own, which the HTTP port closes."""
+    """Sends requests: each by a connection of its own, which the HTTP port closes, or by one that it keeps."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, keeps: bool = False) -> None:
         self._host = address.removeprefix("http://").rstrip("/")
+        self._kept = http.client.HTTPConnection(self._host, timeout=60) if keeps else None
 
     def send(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
-        connection = http.client.HTTPConnection(self._host, timeout=60)
+        connection = self._kept or http.client.HTTPConnection(self._host, timeout=60)
         connection.request(method, path, None if body is None else json.dumps(body), headers)
         response = connection.getresponse()
         content = response.read()
-        connection.close()
+        if not self._kept:
+            connection.close()
         return response.status, {name.lower(): value for name, value in response.getheaders()}, content
 
 
@@ -62,9 +74,14 @@ def timed(seconds: float, pid: int, action: Callable[[], object]) -> str:
         started = time.perf_counter()
         action()
         times.append(1000 * (time.perf_counter() - started))
-    quantiles = statistics.quantiles(times, n=100)
     each = 1000 * (processor_seconds(pid) - used) / len(times)
-    return f"p50 {quantiles[49]:.2f} ms, p99 {quantiles[98]:.2f} ms, {each:.1f} ms of processor ({len(times)} requests)"
+    return f"{quantiles(times)}, {each:.1f} ms of processor ({len(times)} requests)"
+
+
+def quantiles(times: list[float]) -> str:
+    """Returns the median and the 99th percentile of times in milliseconds."""
+    found = statistics.quantiles(times, n=100)
+    return f"p50 {found[49]:.2f} ms, p99 {found[98]:.2f} ms"
 
 
 def with_snapshots(content: bytes, count: int) -> bytes:
@@ -83,7 +100,7 @@ def with_snapshots(content: bytes, count: int) -> bytes:
 
 def loads(client: Client, seconds: float, pid: int) -> None:
     """Prints the times of loads."""
-    path = f"{ROOT}/bench/tables/small"
+    path = f"{ROOT}/{SMALL}"
     _, headers, content = client.send("GET", path)
     click.echo(f"loadTable: {timed(seconds, pid, lambda: client.send('GET', path))}")
     known = {"If-None-Match": headers["etag"]}
@@ -95,10 +112,61 @@ def loads(client: Client, seconds: float, pid: int) -> None:
     file_of(location).write_bytes(large)
     status, _, answer = client.send("POST", f"{ROOT}/bench/register", {"name": "large", "metadata-location": location})
     assert status == 200, answer
-    path = f"{ROOT}/bench/tables/large"
+    path = f"{ROOT}/{LARGE}"
     click.echo(f"loadTable, {len(large) / 1e6:.1f} MB: {timed(seconds, pid, lambda: client.send('GET', path))}")
     update = {"requirements": [], "updates": [{"action": "set-properties", "updates": {"a": "b"}}]}
     click.echo(f"commit, {len(large) / 1e6:.1f} MB: {timed(seconds, pid, lambda: client.send('POST', path, update))}")
+
+
+@contextmanager
+def kit_server(thrift: str, folder: Path) -> Iterator[str]:
+    """Starts the kit's server over HiveCatalog. Yields its address. Raises UnavailableError."""
+    home, spec = java_home(17, 21), importlib.util.find_spec("pyspark")
+    assert spec
+    assert spec.submodule_search_locations
+    jars = f"{class_path(*JARS, HIVE_CATALOG)}:{spec.submodule_search_locations[0]}/jars/*"
+    subprocess.run([home / "bin" / "javac", "-cp", jars, "-d", folder, KIT], check=True)
+    command = [home / "bin" / "java", "-Xmx1g", "-cp", f"{folder}:{jars}", "CatalogServer", thrift]
+    with (folder / "kit.log").open("w") as log:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+    assert process.stdout
+    try:
+        address = process.stdout.readline().strip()
+        assert address.startswith("http://"), (folder / "kit.log").read_text()[-2000:]
+        yield address
+    finally:
+        process.kill()
+        process.wait()
+
+
+def compare(actions: Mapping[str, Callable[[], object]], seconds: float) -> None:
+    """Prints the times of actions that take turns, without the first fifth, in which Java compiles."""
+    times: dict[str, list[float]] = {name: [] for name in actions}
+    start = time.perf_counter()
+    while (now := time.perf_counter()) < start + seconds:
+        for name, action in actions.items():
+            began = time.perf_counter()
+            action()
+            if now > start + seconds / 5:
+                times[name].append(1000 * (time.perf_counter() - began))
+    for name, each in times.items():
+        click.echo(f"  {name}: {quantiles(each)} ({len(each)} requests)")
+
+
+def beside(client: Client, address: str, seconds: float) -> None:
+    """Prints the times of loads of this server and of the kit's, in turns."""
+    kit, kept = Client(address), Client(address, keeps=True)
+    for name in (SMALL, LARGE):
+        path = f"/v1/namespaces/{name}"
+        ours, theirs = (json.loads(each.send("GET", to)[2]) for each, to in ((client, f"{ROOT}/{name}"), (kit, path)))
+        assert ours["metadata"]["table-uuid"] == theirs["metadata"]["table-uuid"]
+        click.echo(f"loadTable of {name.rpartition('/')[2]}, in turns:")
+        actions = {
+            "this server": lambda name=name: client.send("GET", f"{ROOT}/{name}"),
+            "the kit's server over HiveCatalog": lambda path=path: kit.send("GET", path),
+            "the same by one connection": lambda path=path: kept.send("GET", path),
+        }
+        compare(actions, 4 * seconds)
 
 
 def commits(client: Client, seconds: float, pid: int, tables: int, writers: int) -> None:
@@ -130,7 +198,8 @@ def commits(client: Client, seconds: float, pid: int, tables: int, writers: int)
 @click.option("--seconds", default=5.0, help="For each figure.")
 @click.option("--tables", default=50)
 @click.option("--writers", default=8)
-def main(seconds: float, tables: int, writers: int) -> None:
+@click.option("--beside", "compared", is_flag=True, help="Compare with the kit's server over HiveCatalog.")
+def main(seconds: float, tables: int, writers: int, *, compared: bool) -> None:
     """Prints the figures of a server with an embedded PostgreSQL."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -148,6 +217,8 @@ def main(seconds: float, tables: int, writers: int) -> None:
         pid = server.process.pid
         loads(client, seconds, pid)
         commits(client, seconds, pid, tables, writers)
+        if compared:
+            beside(client, stack.enter_context(kit_server(server.uri, folder)), seconds)
 
 
 if __name__ == "__main__":
