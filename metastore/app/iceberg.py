@@ -12,6 +12,7 @@ from metastore.iceberg.commits import Committer
 from metastore.iceberg.namespaces import Namespaces
 from metastore.iceberg.reading import Reader
 from metastore.iceberg.repetitions import Repetitions
+from metastore.iceberg.texts import MetadataTexts
 from metastore.iceberg.writing import Writer
 from metastore.web.iceberg import Catalog, IcebergRoutes
 
@@ -27,8 +28,9 @@ def make_iceberg(visitors: Visitors, *, read_only: bool) -> IcebergRoutes:
         current = caller.get()
         return current.user if current else None
 
-    reader = Reader(ask, application.read_file, require_select)
-    committer = Committer(ask, _WarehouseFiles(application), application.require, user)
+    texts = MetadataTexts(application.read_file)
+    reader = Reader(ask, texts, require_select)
+    committer = Committer(ask, _WarehouseFiles(application), application.require, user, texts.note)
     repetitions = Repetitions(application.find_request, user, reader)
     catalog = Catalog(reader, Writer(ask, reader, committer), Namespaces(ask, reader), repetitions)
     return IcebergRoutes(visitors.authenticator, catalog, visitors.as_visitor, CONNECTIONS, read_only=read_only)

@@ -89,12 +89,17 @@ class Committer:
     """Carries out commits as the current caller."""
 
     def __init__(
-        self, methods: Methods, files: Files, require: Callable[..., object], user: Callable[[], str | None]
+        self,
+        methods: Methods,
+        files: Files,
+        require: Callable[..., object],
+        user: Callable[[], str | None],
+        note: Callable[[str, bytes], object] = lambda *_: None,
     ) -> None:
         """`require`: raises PermissionDeniedError or NotFoundError unless the caller meets requirements. `user`:
-        returns the name of the caller.
+        returns the name of the caller. `note`: called with the location and the text of each new metadata.
         """
-        self._methods, self._files, self._require, self._user = methods, files, require, user
+        self._methods, self._files, self._require, self._user, self._note = methods, files, require, user, note
 
     def commit(self, prepare: Prepare, *, answers: bool = True) -> list[Committed]:
         """Prepares and commits, again if another client was faster. Returns the new states in the order of the changes.
@@ -143,6 +148,8 @@ class Committer:
                 if answers:
                     note_location(pending[0][1].location)
                 self._methods("commit_tables", commits)
+        for change, state in pending:
+            self._note(state.location, change.content or b"")
         for base, state in zip(bases, states, strict=True):
             self._delete(outdated(base, state.metadata))
         return [

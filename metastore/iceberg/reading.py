@@ -17,11 +17,11 @@ from metastore.iceberg.errors import (
     NO_TABLE,
     NO_VIEW,
     NO_WAREHOUSE,
-    NOT_FOUND,
     RestError,
     rest_error,
 )
-from metastore.iceberg.metadata import MOST, entity_tag, is_referred, load_result, names_tag, plain, referred_snapshots
+from metastore.iceberg.metadata import entity_tag, is_referred, load_result, names_tag, referred_snapshots
+from metastore.iceberg.texts import MetadataTexts
 from thrift_idl.gen.hive_metastore.ttypes import (
     Database,
     GetDatabaseRequest,
@@ -81,14 +81,12 @@ class Reader:
     def __init__(
         self,
         methods: Methods,
-        read_file: Callable[[str, int], bytes | None],
+        texts: MetadataTexts,
         require_select: Callable[[TableName], object],
     ) -> None:
-        """`read_file`: returns the first bytes of a file within the roots, None without one. `require_select`: raises
-        PermissionDeniedError or NotFoundError if the caller may not read a table.
-        """
+        """`require_select`: raises PermissionDeniedError or NotFoundError if the caller may not read a table."""
         self._methods = methods
-        self._read_file = read_file
+        self.metadata, self.metadata_anew = texts.read, texts.read_anew
         self._require_select = require_select
 
     def config(self, warehouse: str, endpoints: Sequence[str], lifetime: str) -> dict[str, Any]:
@@ -234,16 +232,6 @@ class Reader:
             self._require_select(found.name)
         except MetastoreError as error:
             raise rest_error(error, found.missing) from error
-
-    def metadata(self, location: str) -> bytes:
-        """Returns the JSON text of a metadata file. Raises RestError."""
-        try:
-            content = self._read_file(location, MOST + 1)
-        except MetastoreError as error:
-            raise rest_error(error) from error
-        if content is None:
-            raise RestError(404, NOT_FOUND, f"Failed to open input stream for file: {location} does not exist")
-        return plain(content, location)
 
 
 def type_of(table: Table) -> str:

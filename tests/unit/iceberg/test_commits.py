@@ -23,6 +23,7 @@ from metastore.iceberg.metadata import MOST
 from metastore.iceberg.reading import Reader
 from metastore.iceberg.rows import State, table_row
 from metastore.iceberg.tables import committed, document
+from metastore.iceberg.texts import MetadataTexts
 from metastore.iceberg.writing import Writer
 from tests.unit.iceberg.fakes import NAME, Disk, committer, raising
 from tests.unit.iceberg.test_updates import BASE, NOW, main, new_table, snapshot
@@ -98,7 +99,7 @@ def test_a_file_that_cannot_be_written_is_a_certain_failure() -> None:
 
 def test_a_database_that_does_not_answer_is_a_certain_failure() -> None:
     call, disk = raising(UnavailableError("PostgreSQL does not answer")), Disk()
-    reader = Reader(call, lambda *_: None, lambda _: None)
+    reader = Reader(call, MetadataTexts(lambda *_: None), lambda _: None)
     with pytest.raises(RestError, match="PostgreSQL does not answer") as raised:
         Writer(call, reader, committer(disk, call)).commit_table("hive", ["db"], "t", {"updates": []})
     assert (raised.value.status, raised.value.kind, disk.files) == (409, "CommitFailedException", {})
