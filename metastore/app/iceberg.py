@@ -30,13 +30,13 @@ def make_iceberg(visitors: Visitors, *, read_only: bool) -> IcebergRoutes:
 
     texts = MetadataTexts(application.read_file)
     reader = Reader(ask, texts, require_select)
-    committer = Committer(ask, _WarehouseFiles(application), application.require, user, texts.note)
+    committer = Committer(ask, WarehouseFiles(application), application.require, user, texts.note)
     repetitions = Repetitions(application.find_request, user, reader)
     catalog = Catalog(reader, Writer(ask, reader, committer), Namespaces(ask, reader), repetitions)
     return IcebergRoutes(visitors.authenticator, catalog, visitors.as_visitor, CONNECTIONS, read_only=read_only)
 
 
-class _WarehouseFiles:
+class WarehouseFiles:
     """The files of tables within the roots."""
 
     def __init__(self, application: Application) -> None:

@@ -11,6 +11,7 @@ from metastore.domain.skew_directories import DEFAULT_DIRECTORY
 from metastore.errors import UnavailableError
 from metastore.services.authorization.authorization import Authorization
 from metastore.services.files.cleaned_directories import OWN_DIRECTORIES, with_subdirectories
+from metastore.services.files.iceberg_metadata import outside_of_history
 from metastore.services.files.journal import Journal
 from metastore.services.files.ownership import borrowed, without_borrowed
 from metastore.services.files.retired_cleaning import is_visible
@@ -67,6 +68,7 @@ class FileCheckService(FileService):
             problems += self._confirmed(walk, stored, repair=repair)
             problems += [_problem(text, TEMPLATE, str(stored.ref.name)) for text in filter(is_template, locations)]
             problems += self._properties_of(stored)
+            problems += self._metadata_of(stored) if locations else []
         for database, struct in [] if name.name else self._databases(name, is_whole=ids is None):
             problems += _odd_properties(database, [struct.parameters], set())
             location = struct.locationUri
@@ -121,6 +123,13 @@ class FileCheckService(FileService):
             for each in partitions:
                 owner = f"{stored.ref.name} partition {each.name}"
                 yield from _odd_properties(owner, _properties(each.partition), reported)
+
+    def _metadata_of(self, stored: StoredTable) -> list[FileProblem]:
+        """Reports metadata files outside of an Iceberg table's history. They are never deleted here: after a restore of
+        the database to an older moment they are the only copy of later states.
+        """
+        files = outside_of_history(self._warehouse, stored.encoded.decode())
+        return [_problem(file.location, problem, str(stored.ref.name), [file]) for file, problem in files]
 
     def _locations(self, stored: StoredTable) -> list[str]:
         """Returns the table's own locations in the catalog; none of a view, and no borrowed ones."""
