@@ -19,7 +19,15 @@ from starlette.routing import Route
 
 from metastore.domain.names import DEFAULT_CATALOG
 from metastore.errors import MetastoreError
-from metastore.iceberg.errors import BAD_REQUEST, FORBIDDEN, NOT_AUTHORIZED, NOT_FOUND, RestError, rest_error
+from metastore.iceberg.errors import (
+    BAD_REQUEST,
+    FORBIDDEN,
+    NOT_AUTHORIZED,
+    NOT_FOUND,
+    UNSUPPORTED,
+    RestError,
+    rest_error,
+)
 from metastore.iceberg.namespaces import Namespaces
 from metastore.iceberg.reading import Loaded, Reader, requested_page
 from metastore.iceberg.repetitions import HEADER, LIFETIME, Repetitions
@@ -248,7 +256,7 @@ class IcebergRoutes:
         self._authenticator = authenticator
         self._catalog = catalog
         self._endpoints = {key: of for key, of in ENDPOINTS.items() if not read_only or key[0] in READING}
-        self._by_length = _by_length(self._endpoints)
+        self._read_only = read_only
         self._as_visitor = as_visitor
         self._executor = ThreadPoolExecutor(threads, "iceberg")
 
@@ -286,6 +294,8 @@ class IcebergRoutes:
                 404, NOT_FOUND, f"{request.url.path} is no path of the Iceberg REST catalog, or is not served"
             )
         _require_method(request, tuple(found))
+        if self._read_only and request.method not in READING:
+            raise RestError(405, UNSUPPORTED, "This metastore is read-only (METASTORE_READ_ONLY). Use another one")
         handler, parts = found[request.method]
         action = partial(handler, self._catalog, Call(catalog, parts, parameters, headers, body))
         key = headers.get(HEADER)
@@ -296,7 +306,7 @@ class IcebergRoutes:
 
     def _matching(self, segments: Sequence[str]) -> dict[str, tuple[Handler, dict[str, str]]]:
         """Returns the handlers for a path without its prefix, and the parts of the path, by method."""
-        listed = self._by_length.get(len(segments), ())
+        listed = _BY_LENGTH.get(len(segments), ())
         pairs = ((method, handler, _parts(pattern, segments)) for method, pattern, handler in listed)
         return {method: (handler, parts) for method, handler, parts in pairs if parts is not None}
 
@@ -319,13 +329,16 @@ async def _body(request: Request) -> bytes:
     return b"".join(parts)
 
 
-def _by_length(endpoints: Mapping[tuple[str, str], Handler]) -> dict[int, list[tuple[str, list[str], Handler]]]:
+def _by_length() -> dict[int, list[tuple[str, list[str], Handler]]]:
     """Returns the methods, the segments of the paths without their prefix, and the handlers by the length of paths."""
     found: dict[int, list[tuple[str, list[str], Handler]]] = {}
-    for (method, path), handler in endpoints.items():
+    for (method, path), handler in ENDPOINTS.items():
         pattern = path.split("/")[3:]
         found.setdefault(len(pattern), []).append((method, pattern, handler))
     return found
+
+
+_BY_LENGTH: Final = _by_length()
 
 
 def _parts(pattern: Sequence[str], segments: Sequence[str]) -> dict[str, str] | None:
@@ -342,7 +355,7 @@ def _parts(pattern: Sequence[str], segments: Sequence[str]) -> dict[str, str] | 
 def _require_method(request: Request, served: Sequence[str]) -> None:
     if request.method not in served:
         text = f"{request.method} {request.url.path} is not served here: only {', '.join(served)}"
-        raise RestError(405, "UnsupportedOperationException", text)
+        raise RestError(405, UNSUPPORTED, text)
 
 
 def _raw_path(request: Request) -> str:
