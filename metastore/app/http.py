@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 from sqlalchemy import Connection
@@ -21,7 +22,7 @@ from metastore.app.visitors import Visitors
 from metastore.errors import ExhaustedError, MetastoreError, PoolBusyError
 from metastore.monitoring.gauges import Gauges
 from metastore.monitoring.shared_metrics import SharedMetrics
-from metastore.security.listener_settings import http_tls
+from metastore.security.listener_settings import http_tls, listeners
 from metastore.settings import Settings
 from metastore.storage.figures import read_dependents, read_figures, read_replaced
 from metastore.storage.postgres.engine import make_engine
@@ -32,7 +33,7 @@ from metastore.storage.postgres.watch import Watch
 from metastore.storage.queries.repository import Session
 from metastore.storage.repositories.blocking import Blocking
 from metastore.storage.repositories.databases import Databases
-from metastore.transport.certificate import Certificate
+from metastore.transport.certificate import OFF, OPTIONAL, Certificate
 from metastore.warehouse.file_systems import set_s3_timeout
 from metastore.warehouse.filesystem import Warehouse
 from metastore.web.application import Pages, make_application
@@ -95,8 +96,14 @@ def run_http_port(
     visitors = Visitors(settings, url, metrics.worker(settings.workers))
     protocols = make_iceberg(visitors, read_only=settings.read_only), make_events(visitors)
     application = make_application(pages, console, *protocols, token=token, allowed_hosts=allowed_hosts)
-    context = certificate.reloading_context() if certificate and http_tls(settings) else None
+    context = partial(certificate.context, _clients(settings)) if certificate and http_tls(settings) else None
     return serve(application, listener, lifeline, context)
+
+
+def _clients(settings: Settings) -> str:
+    """Returns whether the port asks for client certificates. It requires none: Prometheus and browsers have none."""
+    asked = any(each.tls_client_certificates != OFF for each in listeners(settings))
+    return OPTIONAL if asked else OFF
 
 
 class Readiness:

@@ -41,16 +41,6 @@ class Certificate:
                 self._reload_if_changed()
         return self._contexts[clients]
 
-    def reloading_context(self) -> ssl.SSLContext:
-        """Returns a context for a server that takes only one. Each handshake uses the present certificate."""
-        context = self._context(ssl.CERT_NONE)
-
-        def present(connection: ssl.SSLObject | ssl.SSLSocket, _name: str | None, _: ssl.SSLContext) -> None:
-            connection.context = self.context(OFF)
-
-        context.sni_callback = present  # called for clients without server name indication, too
-        return context
-
     def seconds_left(self) -> float | None:
         """Returns the seconds until the certificate in the file expires, or None if the file is not readable."""
         try:

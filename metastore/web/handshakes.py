@@ -18,7 +18,8 @@ class Handshakes:
     A healthy client needs milliseconds, and a waiting client must not keep others out.
     """
 
-    def __init__(self, tls: ssl.SSLContext, most: int, seconds: float) -> None:
+    def __init__(self, tls: Callable[[], ssl.SSLContext], most: int, seconds: float) -> None:
+        """`tls`: returns the context for a new connection."""
         self._tls = tls
         self._most = most
         self._seconds = seconds
@@ -51,7 +52,7 @@ class Handshakes:
             return
         try:
             encrypted = await asyncio.get_running_loop().start_tls(
-                transport, handshaking, self._tls, server_side=True, ssl_handshake_timeout=self._seconds
+                transport, handshaking, self._tls(), server_side=True, ssl_handshake_timeout=self._seconds
             )
         except (OSError, EOFError):  # the peer speaks no TLS, was too slow, or is gone; ssl.SSLError is an OSError
             transport.abort()

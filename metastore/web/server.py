@@ -9,11 +9,12 @@ import os
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from metastore.addresses import network_of, one_to_close
@@ -24,6 +25,9 @@ _MAX_SECONDS: Final = 10.0  # a connection sends one request and reads one respo
 _NICE: Final = 5  # the kernel prefers the threads of calls to this one
 STREAM: Final = "metastore.stream"
 """The key of a request's scope that is true while its response is a stream, which bounds its number and time itself."""
+CERTIFICATE: Final = "metastore.certificate"
+"""The key of a request's scope with the client's certificate, decoded, and its encoding as `DER`."""
+MakeContext: TypeAlias = Callable[[], ssl.SSLContext]
 
 _LOG_LEVEL: Final = logging.ERROR  # of uvicorn: its warnings are about malformed requests, which any client can send
 
@@ -37,6 +41,10 @@ class _BoundedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in the base class
         super().connection_made(transport)
+        encrypted = transport.get_extra_info("ssl_object")
+        if encrypted and (decoded := encrypted.getpeercert()):
+            certificate = {**decoded, "DER": encrypted.getpeercert(True)}  # noqa: FBT003 - positional only
+            self.app = _with_certificate(self.app, certificate)
         self.opened_at = self.loop.time()
         self._deadline = self.loop.call_later(_MAX_SECONDS, self._expire)
         if len(self.connections) > _MAX_CONNECTIONS:
@@ -74,6 +82,14 @@ class _BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
 
 
+def _with_certificate(application: ASGIApp, certificate: dict[str, Any]) -> ASGIApp:
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[CERTIFICATE] = certificate
+        await application(scope, receive, send)
+
+    return answer
+
+
 class _Server(uvicorn.Server):
     """A uvicorn server in a process whose signals and listening socket belong to the supervisor."""
 
@@ -107,17 +123,21 @@ class _Loop(asyncio.SelectorEventLoop):
 
     handshakes: Handshakes | None = None
 
+    def __init__(self, tls: MakeContext | None) -> None:
+        super().__init__()
+        self._tls = tls
+
     async def create_server(self, make: MakeProtocol, *arguments: Any, **options: Any) -> asyncio.Server:  # type: ignore[override] # uvicorn passes no other types
-        if tls := options.pop("ssl", None):
-            self.handshakes = handshakes = Handshakes(tls, _MAX_CONNECTIONS, _MAX_SECONDS)
+        if options.pop("ssl", None) and self._tls:
+            self.handshakes = handshakes = Handshakes(self._tls, _MAX_CONNECTIONS, _MAX_SECONDS)
             return await super().create_server(lambda: handshakes.protocol(make), *arguments, **options)
         return await super().create_server(make, *arguments, **options)
 
 
-def serve(application: ASGIApp, listener: socket.socket, lifeline: int, tls: ssl.SSLContext | None = None) -> int:
+def serve(application: ASGIApp, listener: socket.socket, lifeline: int, tls: MakeContext | None = None) -> int:
     """Serves until the file descriptor `lifeline` becomes readable. Returns the exit status.
 
-    `tls`: None for plain HTTP.
+    `tls`: returns the context for a new connection; None for plain HTTP.
     """
     logging.getLogger("uvicorn.error").setLevel(_LOG_LEVEL)
     with contextlib.suppress(OSError):  # a sandbox may forbid it
@@ -135,8 +155,8 @@ def serve(application: ASGIApp, listener: socket.socket, lifeline: int, tls: ssl
         headers=[("Connection", "close"), ("X-Content-Type-Options", "nosniff")],
     )
     config.load()
-    config.ssl = tls
-    with asyncio.Runner(loop_factory=_Loop) as runner:
+    config.ssl = tls() if tls else None
+    with asyncio.Runner(loop_factory=partial(_Loop, tls)) as runner:
         runner.run(_serve(_Server(config, listener), listener.dup(), lifeline))
     return 0
 

@@ -62,7 +62,7 @@ async def echoed(streams: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> 
 
 def test_the_oldest_of_too_many_handshakes_is_closed(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     async def run() -> None:
-        async with listening(Handshakes(contexts[0], 3, FOREVER)) as port:
+        async with listening(Handshakes(lambda: contexts[0], 3, FOREVER)) as port:
             silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(4)]
             assert await is_closed(silent[0][0])
             encrypted = await asyncio.open_connection("127.0.0.1", port, ssl=contexts[1], server_hostname="localhost")
@@ -83,7 +83,7 @@ def test_a_flood_closes_no_connection_of_another_client() -> None:
 
 def test_a_flood_of_handshakes_closes_no_other_client(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     async def run() -> None:
-        async with listening(Handshakes(contexts[0], 2, FOREVER)) as port:
+        async with listening(Handshakes(lambda: contexts[0], 2, FOREVER)) as port:
             other = await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0))
             flood = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
             assert await is_closed(flood[0][0])
@@ -101,7 +101,7 @@ def test_a_handshake_that_does_not_finish_is_closed(
     contexts: tuple[ssl.SSLContext, ssl.SSLContext], sent: bytes
 ) -> None:
     async def run() -> None:
-        async with listening(Handshakes(contexts[0], 3, 0.02)) as port:
+        async with listening(Handshakes(lambda: contexts[0], 3, 0.02)) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(sent)
             while not await is_closed(reader):  # an alert may come first
@@ -115,7 +115,7 @@ def test_a_request_may_arrive_with_the_end_of_the_handshake(contexts: tuple[ssl.
     async def run() -> bytes:
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         client = contexts[1].wrap_bio(incoming, outgoing, server_hostname="localhost")
-        async with listening(Handshakes(contexts[0], 3, FOREVER)) as port:
+        async with listening(Handshakes(lambda: contexts[0], 3, FOREVER)) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             while True:
                 try:

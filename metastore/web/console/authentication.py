@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 from urllib.parse import parse_qs, quote, urlsplit
 
 from starlette.requests import ClientDisconnect, Request
@@ -18,6 +18,7 @@ from starlette.responses import RedirectResponse, Response
 
 from metastore.addresses import peer_name
 from metastore.identity import (
+    CERTIFICATE,
     JWT,
     PASSWORD,
     AuthenticationFailedError,
@@ -25,6 +26,7 @@ from metastore.identity import (
     Mechanism,
 )
 from metastore.web.console.sessions import Sessions
+from metastore.web.server import CERTIFICATE as CERTIFICATE_KEY
 
 _COOKIE: Final = "metastore-console"
 _MAX_FORM: Final = 20_000  # bytes of a login form: a JWT is about one kilobyte
@@ -34,7 +36,8 @@ LOCAL_ONLY: Final = (
     "set METASTORE_AUTHENTICATION"
 )
 NO_METHOD: Final = (
-    "The HTTP port needs METASTORE_AUTHENTICATION to contain password or jwt: it accepts no other credentials"
+    "The HTTP port needs METASTORE_AUTHENTICATION to contain password, jwt or tls-certificate: it accepts no other "
+    "credentials"
 )
 
 
@@ -43,6 +46,7 @@ class Authenticator(Protocol):
 
     def mechanism(self, name: str, methods: frozenset[str], *, encrypted: bool, peer: str) -> Mechanism: ...
     def bearer(self, token: str, *, encrypted: bool) -> Identity: ...
+    def certificate(self, certificate: dict[str, Any]) -> Identity: ...
     def failed(self, error: AuthenticationFailedError, peer: str) -> None: ...
 
 
@@ -80,7 +84,7 @@ class ConsoleAuthenticator:
         """Raises ClosedError for a client that cannot log in, or must not see the console."""
         if not self._methods and not _is_loopback(request):
             raise ClosedError(LOCAL_ONLY)
-        if self._methods and not self._methods & {PASSWORD, JWT}:
+        if self._methods and not self._methods & {PASSWORD, JWT, CERTIFICATE}:
             raise ClosedError(NO_METHOD)
 
     async def visitor(self, request: Request) -> Visitor:
@@ -92,6 +96,8 @@ class ConsoleAuthenticator:
         authorization = request.headers.get("authorization")
         if authorization:
             identity = await self._authorized(request, authorization)
+        elif (certificate := request.scope.get(CERTIFICATE_KEY)) and CERTIFICATE in self._methods:
+            identity = self._certified(request, certificate)
         else:
             secret = request.cookies.get(cookie_name(request), "")
             session = await asyncio.to_thread(self._sessions.find, secret)  # it may wait for LDAP
@@ -142,6 +148,13 @@ class ConsoleAuthenticator:
                     raise AuthenticationFailedError("The Authorization header is malformed") from None
                 return await self._checked(request, user, password)
         raise AuthenticationFailedError("The console accepts the schemes Basic and Bearer")
+
+    def _certified(self, request: Request, certificate: dict[str, Any]) -> Identity:
+        try:
+            return self._authenticator.certificate(certificate)
+        except AuthenticationFailedError as error:
+            self._authenticator.failed(error, _peer(request))
+            raise
 
     async def _checked(self, request: Request, user: str, password: str) -> Identity:
         """Checks credentials with the server's own login mechanism, which delays users after failures."""
