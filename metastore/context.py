@@ -146,7 +146,7 @@ class RequestKey:
         key: a UUID that the client has chosen.
         digest: of the request: another one must not have the same key.
         location: of the metadata file with which it is answered, if any.
-        body: of the answer, if any other.
+        body: of the answer, if any other; for a failed request, the protocol's object `error`.
     """
 
     user: str

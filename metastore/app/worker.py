@@ -178,6 +178,11 @@ class Application:
         with self._store.read() as work:
             return work.request_keys.find(user, key)
 
+    def record_request(self, request: RequestKey) -> None:
+        """Records a request that has changed nothing, with its answer. Raises AlreadyExistsError if its key has one."""
+        with self._store.transaction(audited=False) as work:
+            work.request_keys.record(request)
+
     def write_file(self, location: str, content: bytes) -> None:
         """Creates a file. Raises InvalidOperationError outside of the roots."""
         self._warehouse.write_file(location, content)

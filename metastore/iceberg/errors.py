@@ -6,7 +6,7 @@ request can be repeated.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from metastore.errors import (
     ConflictError,
@@ -54,6 +54,11 @@ class RestError(Exception):
         super().__init__(" ".join(message.split()))
         self.status = status
         self.kind = kind
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The protocol's object `error`."""
+        return {"message": str(self), "type": self.kind, "code": self.status}
 
 
 def rest_error(error: MetastoreError, missing: str = NOT_FOUND) -> RestError:

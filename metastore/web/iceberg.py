@@ -383,8 +383,7 @@ def _error_response(request: Request, error: RestError) -> Response:
     headers = _headers(**({"WWW-Authenticate": 'Bearer, Basic realm="metastore"'} if error.status == 401 else {}))
     if request.method == "HEAD":
         return Response(status_code=error.status, headers=headers)
-    body = {"error": {"message": str(error), "type": error.kind, "code": error.status}}
-    return Response(json.dumps(body), error.status, headers, "application/json")
+    return Response(json.dumps({"error": error.body}), error.status, headers, "application/json")
 
 
 def _protocol_error(request: Request, error: Exception) -> RestError:

@@ -60,6 +60,7 @@ _CONSTRAINTS: dict[str, tuple[type[MetastoreError], str]] = {
     "table_indexes_table_id_name_key": (AlreadyExistsError, "Index already exists"),
     "imports_source_key": (ConflictError, "An import from this source exists already"),
     "import_databases_pkey": (AlreadyExistsError, "Database belongs to another import"),
+    "request_keys_pkey": (AlreadyExistsError, "A request with this Idempotency-Key has its answer"),
     "types_pkey": (AlreadyExistsError, "Type already exists"),
     "transaction_components_transaction_id_fkey": (TransactionNotFoundError, "No such transaction"),
 }

@@ -1,4 +1,4 @@
-"""Keys of requests by Iceberg's REST protocol (`Idempotency-Key`), with the answers of those that changed something."""
+"""Keys of requests by Iceberg's REST protocol (`Idempotency-Key`), with their final answers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Final
 from sqlalchemy import text
 
 from metastore.context import RequestKey
+from metastore.storage.postgres.driver import run
 from metastore.storage.queries.repository import Repository
 
 _KEPT: Final = timedelta(hours=1)
@@ -49,3 +50,7 @@ class RequestKeys(Repository):
         """Returns the request of a user that was recorded with this key within the last hour."""
         row = self._connection.execute(_FIND, {"user": user, "key": key, "kept": _KEPT}).first()
         return RequestKey(user, key, bytes(row.digest), row.location, row.body) if row else None
+
+    def record(self, request: RequestKey) -> None:
+        """Records a request that has changed nothing. Raises AlreadyExistsError if its key is recorded."""
+        run(self._connection, REMEMBER, **remembered(request))

@@ -118,7 +118,7 @@ issued_tokens = Table(
     time_column("latest_at", nullable=False),  # it cannot be renewed beyond this
 )
 
-# Requests by Iceberg's REST protocol that changed the catalog, by the keys that their clients have chosen.
+# Requests by Iceberg's REST protocol that have their final answer, by the keys that their clients have chosen.
 request_keys = Table(
     "request_keys",
     metadata,

@@ -79,11 +79,25 @@ def test_properties_of_a_namespace(console: Console, namespace: str) -> None:
     assert replies[0].data == replies[1].data == {"updated": ["a"], "removed": [], "missing": ["none"]}
 
 
-def test_a_failed_request_is_carried_out_again(console: Console, namespace: str) -> None:
+def test_a_failed_request_does_not_succeed_later(console: Console, namespace: str) -> None:
+    """Its client has deleted its files: the specification finalises failures that are certain."""
     key, path = new_key(), f"namespaces/{namespace}/tables/t"
-    assert send(console, "POST", path, setting(a="b"), key).status == 404
+    first = send(console, "POST", path, setting(a="b"), key)
+    assert first.status == 404
     created(console, namespace)
-    assert send(console, "POST", path, setting(a="b"), key).status == 200
+    again = send(console, "POST", path, setting(a="b"), key)
+    assert (again.status, again.data) == (404, first.data)
+    assert send(console, "POST", path, setting(a="c"), key).status == 422
+    assert send(console, "POST", path, setting(a="b"), new_key()).status == 200
+    key, missing = new_key(), {"requirements": [{"type": "assert-current-schema-id", "current-schema-id": 1}]}
+    conflict = setting(a="d") | missing
+    assert send(console, "POST", path, conflict, key).status == 409
+    changed = {"updates": [{"action": "add-schema", "schema": SCHEMA_JSON | {"identifier-field-ids": [1]}}]}
+    changed["updates"][0]["schema"] = {"type": "struct", "fields": [{**SCHEMA_JSON["fields"][0], "name": "new"}]}
+    changed["updates"].append({"action": "set-current-schema", "schema-id": -1})
+    assert send(console, "POST", path, changed, new_key()).data["metadata"]["current-schema-id"] == 1
+    assert send(console, "POST", path, conflict, key).status == 409
+    assert send(console, "POST", path, conflict, new_key()).status == 200
     bad = send(console, "POST", path, setting(a="b"), "no-uuid")
     assert (bad.status, bad.data["error"]["type"]) == (400, "BadRequestException")
 
