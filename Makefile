@@ -1,6 +1,6 @@
 # Start with `make demo`, `make test` or `make docs`. Each creates .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test long quick lint docs bench bench-advice bench-iceberg bench-scan-record bench-sql bench-zipf crash care-kills faults outages two-doors promises random-sql readers audit image-steps spark-versions spark-interfaces interop hive-tests generate clean
+.PHONY: help demo test long quick lint docs bench bench-advice bench-iceberg bench-scan-record bench-sql bench-zipf crash care-kills faults outages two-doors promises random-sql readers audit image-steps spark-versions spark-interfaces interop integrations hive-tests generate clean
 READY := .venv/.ready
 DEMO_READY := .venv/.ready-demo
 CLASSES := .venv/class-data/spark.jsa
@@ -93,6 +93,9 @@ spark-interfaces: $(READY)  ## Run 200 statements in a session, over Spark Conne
 
 interop: $(READY)  ## Run clients from Maven Central against a server (not part of the tests)
 	@.venv/bin/python -m pytest -o addopts= --import-mode=importlib -q tests/interop
+
+integrations: $(READY)  ## Run Airflow and other programs from PyPI against a server (not part of the tests)
+	@.venv/bin/python -m pytest -o addopts= --import-mode=importlib -q tests/integrations
 
 hive-tests: $(READY)  ## Run Hive's own tests against a server: make hive-tests ARGS="--hive 3.1.3 TestDatabases" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.interop.conformance $(ARGS)

@@ -21,7 +21,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
         ),
         ("domain", "settings"),
         ("encoding", "warehouse", "transport", "client", "monitoring", "security", "policy", "sinks"),
-        ("storage.schema", "storage.references", "storage.postgres"),
+        ("airflow", "storage.schema", "storage.references", "storage.postgres"),
         ("storage.mapping",),
         ("storage.queries",),
         ("storage.repositories", "storage.pages", "storage.importing", "storage.export"),
@@ -108,6 +108,17 @@ WORLD = ("os", "io", "socket", "subprocess", "shutil", "pathlib", "tempfile", "t
 # Component → modules that it must not import, although they are in a lower layer or are third-party code.
 FORBIDDEN: dict[str, tuple[str, ...]] = {
     "metastore.domain": (*WORLD, "sqlalchemy", "psycopg2", "fsspec", "thrift"),
+    # Runs in Airflow's processes, which have neither the server's packages nor its database.
+    "metastore.airflow": (
+        "metastore.encoding",
+        "metastore.monitoring",
+        "metastore.policy",
+        "metastore.security",
+        "metastore.settings",
+        "metastore.transport",
+        "metastore.warehouse",
+        "sqlalchemy",
+    ),
     "metastore.importing": (
         "metastore.warehouse.filesystem",
         "fsspec",
