@@ -108,14 +108,14 @@ class Airflow:
             )
         )
 
-    def wait(self, condition: Callable[[], Any], what: str) -> None:
+    def wait(self, condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> None:
         """Waits until a condition is true."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + patience
         while not condition():
             ended = [name for name, process in self._processes.items() if process.poll() is not None]
             assert not ended, f"{ended[0]} has ended: {self.log(ended[0])[-3000:]}"
             assert time.monotonic() < until, f"{what}: {self.rows('SELECT dag_id, task_id, state FROM task_instance')}"
-            time.sleep(0.2)
+            time.sleep(0.1)
 
     def run(self, dag: str, day: str) -> None:
         """Starts a run of a DAG for a day, once the DAG is known."""

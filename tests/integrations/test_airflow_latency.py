@@ -1,0 +1,115 @@
+"""How long it takes from a commit to a running task of Airflow, with 5,000 watchers on one connection.
+
+WATCHERS and EVENTS in the environment set the size. The figures are printed; nothing is asserted about them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import quantiles
+
+import pytest
+
+from tests.integrations.airflow_instance import Airflow, running
+from tests.integrations.test_airflow import KEYS, Metastore
+from tests.integrations.test_airflow import metastore as metastore
+from tests.integrations.test_airflow import venv as venv
+
+WATCHERS = int(os.environ.get("WATCHERS", "5000"))
+EVENTS = int(os.environ.get("EVENTS", "100"))
+MEASURED = 20  # tables that get partitions, each with a DAG
+DAGS = """
+import json, time
+from pathlib import Path
+from airflow.sdk import DAG, Asset, AssetAll, AssetWatcher, task
+from metastore.airflow.triggers import PartitionEventTrigger
+
+def asset(number):
+    trigger = PartitionEventTrigger(table=f"speed.t{number}")
+    return Asset(f"speed_t{number}", watchers=[AssetWatcher(name=f"w{number}", trigger=trigger)])
+
+@task
+def begin(triggering_asset_events=None):
+    now = time.time()
+    with Path("STARTED").open("a") as started:
+        for events in triggering_asset_events.values():
+            for event in events:
+                started.write(json.dumps([now, event.extra["payload"]["id"]]) + chr(10))
+
+for number in range(MEASURED):
+    with DAG(f"speed_{number}", schedule=[asset(number)], max_active_runs=4):
+        begin()
+with DAG("quiet", schedule=AssetAll(*(asset(number) for number in range(MEASURED, WATCHERS)))):
+    begin()
+"""
+
+
+def shown(name: str, seconds: list[float]) -> str:
+    cuts = quantiles(sorted(seconds), n=100)
+    return f"{name}: p50 {cuts[49]:.2f} s, p99 {cuts[98]:.2f} s, largest {max(seconds):.2f} s of {len(seconds)}"
+
+
+def test_from_a_commit_to_a_running_task(
+    venv: Path, metastore: Metastore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    http = f"http://127.0.0.1:{metastore.http}"
+    connection = {"conn_type": "metastore", "host": "127.0.0.1", "port": metastore.port, "extra": {"http": http}}
+    airflow = Airflow(
+        venv,
+        tmp_path / "airflow",
+        {"metastore_default": connection},
+        SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME="0.1",
+        CORE__DAGBAG_IMPORT_TIMEOUT="300",
+        DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT="600",
+        DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL="3600",
+    )
+    started = tmp_path / "started"
+    started.touch()
+    text = DAGS.replace("STARTED", str(started)).replace("MEASURED", str(MEASURED)).replace("WATCHERS", str(WATCHERS))
+    (airflow.dags / "speed.py").write_text(text)
+    metastore.create("speed", *((f"t{number}", KEYS) for number in range(MEASURED)))
+    begun = time.monotonic()
+    with running(airflow):
+        count = "SELECT count(*) FROM asset_state_store"
+        airflow.wait(lambda: airflow.rows(count)[0][0] >= WATCHERS, "all watchers have begun", patience=1500)
+        ready = time.monotonic() - begun
+        committed: dict[int, float] = {}
+        for number in range(EVENTS):
+            metastore.add("speed", f"t{number % MEASURED}", f"{number:04}")
+            committed[number] = time.time()
+            airflow.wait(lambda number=number: len(lines(started)) > number, "the task has begun", patience=120)
+        rows = airflow.rows("SELECT timestamp, extra FROM asset_event ORDER BY id")
+    stored, fired = {}, times_of_triggers(airflow)
+    ids = {}
+    for text, extra in rows:
+        payload = json.loads(extra)["payload"]
+        number = int(payload["partitions"][0]["ds"])
+        ids[payload["id"]] = number
+        stored[number] = datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+    begins = {ids[number]: seconds for seconds, number in map(tuple, lines(started))}
+    assert set(begins) == set(committed)
+    assert len(rows) == EVENTS
+    figures = {"commit to trigger": fired, "commit to stored event": stored, "commit to running task": begins}
+    with capsys.disabled():
+        sys.stdout.write(f"\n{WATCHERS} watchers began within {ready:.0f} s; load {os.getloadavg()[0]:.1f}\n")
+        for name, times in figures.items():
+            sys.stdout.write(f"{shown(name, [times[number] - committed[number] for number in committed])}\n")
+
+
+def lines(path: Path) -> list[list[float]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def times_of_triggers(airflow: Airflow) -> dict[int, float]:
+    """Returns when triggers fired, by the number of the partition, from the triggerer's log."""
+    found = {}
+    for line in airflow.log("triggerer").splitlines():
+        if "Trigger fired event" in line and "'ds': '" in line:
+            moment = datetime.fromisoformat(line.split()[0])
+            found[int(line.partition("'ds': '")[2][:4])] = moment.timestamp()
+    return found
