@@ -20,8 +20,8 @@ from metastore.client import MetastoreClient
 from metastore.client.errors import InvalidAddressError, NoSuchObjectError
 from metastore.domain.event_stream import REWOUND
 
-_SOON: Final = 2.0  # seconds after events in which Airflow stores what they started
-_LATER: Final = 30.0  # seconds between two looks at whether the position is to be stored
+_SOON: Final = 2.0  # seconds between two looks at whether Airflow has stored what events started
+_LATER: Final = 600.0  # seconds between two looks at whether the position of a quiet table is to be stored
 _STORED: Final = 3600.0  # seconds after which the position of a quiet table is stored
 
 
@@ -164,12 +164,19 @@ class TableEvents(SharedStreamProducer):
         """Yields batches of events with the position after them, and empty ones now and then. Called by Airflow."""
         hub = _hub((await link_of(self._conn_id)).hub, self._conn_id)
         with hub.subscribed({self._table}, lambda _: True) as subscription:
-            newest = self._persisted
+            unstored: int | None = None  # the position of events that Airflow may not have stored yet
             while True:
-                events = await subscription.next(_LATER if self._persisted >= newest else _SOON)
-                if not events and (subscription.has_events or hub.position is None):
+                events = await subscription.next(_LATER if unstored is None else _SOON)
+                if events:
+                    unstored = position = events[-1]["id"]
+                elif subscription.has_events or hub.position is None:
                     continue
-                position = newest = events[-1]["id"] if events else max(newest, hub.position or 0)
+                elif unstored is None:
+                    position = max(hub.position, self._persisted)
+                elif self._persisted >= unstored:
+                    position, unstored = unstored, None
+                else:
+                    continue
                 yield Batch(events, position, lambda: self._persisted), position
 
     async def alone(self) -> AsyncIterator[Batch]:
