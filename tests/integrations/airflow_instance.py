@@ -7,13 +7,15 @@ import os
 import secrets
 import signal
 import socket
-import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
+
+from sqlalchemy import create_engine, text
+from sqlalchemy.pool import NullPool
 
 PATIENCE: Final = 180.0  # seconds
 PROCESSES: Final = ("api-server", "scheduler", "dag-processor", "triggerer")
@@ -25,15 +27,19 @@ def free_port() -> int:
 
 
 class Airflow:
-    """Airflow 3 with SQLite: four processes, whose logs are in its folder."""
+    """Airflow 3: four processes, whose logs are in its folder."""
 
-    def __init__(self, venv: Path, home: Path, connections: dict[str, dict[str, Any]], **settings: str) -> None:
-        """`connections`: by name, as JSON has them. `settings`: `SECTION__KEY`."""
+    def __init__(
+        self, venv: Path, home: Path, connections: dict[str, dict[str, Any]], database_url: str = "", **settings: str
+    ) -> None:
+        """`connections`: by name, as JSON has them. `database_url`: default: SQLite. `settings`: `SECTION__KEY`."""
         self.venv, self.home, self.dags = venv, home, home / "dags"
         self.dags.mkdir(parents=True)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        port = free_port()
+        port, url = free_port(), database_url or f"sqlite:///{home / 'airflow.db'}"
+        self._engine = create_engine(url, poolclass=NullPool)
         known = {
+            "DATABASE__SQL_ALCHEMY_CONN": url,
             "CORE__DAGS_FOLDER": str(self.dags),
             "CORE__LOAD_EXAMPLES": "False",
             "CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
@@ -92,19 +98,18 @@ class Airflow:
     def log(self, name: str) -> str:
         return (self.home / f"{name}.log").read_text()
 
-    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
         """Returns the rows of a query of Airflow's database."""
-        with closing(sqlite3.connect(f"file:{self.home / 'airflow.db'}?mode=ro", uri=True, timeout=60)) as database:
-            return database.execute(query, values).fetchall()
+        with self._engine.connect() as connection:
+            return [tuple(row) for row in connection.execute(text(query), values)]
 
     def states(self, dag: str) -> dict[str, str]:
         """Returns the states of the tasks of a DAG's newest run."""
         return dict(
             self.rows(
-                "SELECT task_id, state FROM task_instance WHERE run_id = (SELECT run_id FROM dag_run WHERE dag_id = ?"
-                " ORDER BY id DESC LIMIT 1) AND dag_id = ?",
-                dag,
-                dag,
+                "SELECT task_id, state FROM task_instance WHERE dag_id = :dag AND run_id ="
+                " (SELECT run_id FROM dag_run WHERE dag_id = :dag ORDER BY id DESC LIMIT 1)",
+                dag=dag,
             )
         )
 
@@ -119,7 +124,7 @@ class Airflow:
 
     def run(self, dag: str, day: str) -> None:
         """Starts a run of a DAG for a day, once the DAG is known."""
-        self.wait(lambda: self.rows("SELECT 1 FROM serialized_dag WHERE dag_id = ?", dag), f"the DAG {dag}")
+        self.wait(lambda: self.rows("SELECT 1 FROM serialized_dag WHERE dag_id = :dag", dag=dag), f"the DAG {dag}")
         self.command("dags", "trigger", dag, "--logical-date", f"{day}T00:00:00+00:00")
 
     def has(self, dag: str, task: str, state: str) -> Callable[[], bool]:

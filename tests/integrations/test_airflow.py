@@ -24,6 +24,7 @@ PAGE = ROOT / "docs/how-to/airflow.md"
 PACKAGES = (
     "apache-airflow==3.3.*",
     "apache-airflow-providers-apache-hive",
+    "asyncpg",
     "-e",
     ".[airflow,server,arrow]",
     "pyspark==4.1.*",
