@@ -34,7 +34,8 @@ class MetastoreHook(BaseHook):
     @cached_property
     def settings(self) -> Settings:
         """The settings of the connection. Raises ClientError, InvalidInputError."""
-        return Settings.of(self.get_connection(self.metastore_conn_id))
+        connection = self.get_connection(self.metastore_conn_id)
+        return Settings.of(connection, connection.extra_dejson)
 
     @cached_property
     def client(self) -> MetastoreClient:
@@ -69,4 +70,5 @@ async def link_of(name: str) -> Link:
 
 
 async def _settings(name: str) -> Settings:
-    return Settings.of(await BaseHook.aget_connection(name))
+    connection = await BaseHook.aget_connection(name)
+    return Settings.of(connection, await connection.aextra_dejson())  # extra_dejson blocks the triggerer

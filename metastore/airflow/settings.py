@@ -36,12 +36,13 @@ class Settings:
     credentials: Credentials
 
     @classmethod
-    def of(cls, connection: Any) -> Self:
+    def of(cls, connection: Any, extra: Mapping[str, Any]) -> Self:
         """Returns the settings of a connection of the type `metastore`, or of Airflow's type `hive_metastore`.
 
-        Raises InvalidAddressError, CredentialsError, and InvalidInputError for an unknown option.
+        `extra`: its extra options. Raises InvalidAddressError, CredentialsError, and InvalidInputError for an option
+        that is not known.
         """
-        name, extra = connection.conn_id, dict(connection.extra_dejson)
+        name = connection.conn_id
         if connection.conn_type == CONNECTION_TYPE and (unknown := set(extra) - {HTTP, *_CREDENTIALS}):
             known = ", ".join((HTTP, *_CREDENTIALS))
             raise InvalidInputError(f"{min(unknown)} is no option of the connection {name}. Options: {known}")

@@ -54,6 +54,7 @@ class Airflow:
             "DAG_PROCESSOR__REFRESH_INTERVAL": "2",
             "DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "2",
             "TRIGGERER__CAPACITY": "10000",
+            "TRIGGERER__MAX_TRIGGER_TO_SELECT_PER_LOOP": "1000",
         } | settings
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "METASTORE"))},

@@ -13,9 +13,9 @@ from metastore.client.errors import CredentialsError, InvalidAddressError
 from metastore.errors import InvalidInputError
 
 
-def connection(kind: str = "metastore", **fields: Any) -> SimpleNamespace:
-    known = {"host": "h", "port": None, "login": None, "password": None, "extra_dejson": {}}
-    return SimpleNamespace(conn_id="c", conn_type=kind, **(known | fields))
+def settings(kind: str = "metastore", extra: dict[str, str] | None = None, **fields: Any) -> Settings:
+    known = {"host": "h", "port": None, "login": None, "password": None}
+    return Settings.of(SimpleNamespace(conn_id="c", conn_type=kind, **(known | fields)), extra or {})
 
 
 @pytest.mark.parametrize(
@@ -30,15 +30,15 @@ def connection(kind: str = "metastore", **fields: Any) -> SimpleNamespace:
     ],
 )
 def test_addresses(host: str, port: int | None, uris: str) -> None:
-    assert Settings.of(connection(host=host, port=port)).uris == uris
+    assert settings(host=host, port=port).uris == uris
 
 
 def test_credentials_and_the_http_port() -> None:
     extra = {"http": "https://h:9180", "tls": "true", "ca": "/ca.pem"}
-    settings = Settings.of(connection(login="ann", password="secret", extra_dejson=extra))
-    assert settings.http == "https://h:9180"
-    assert settings.credentials == Credentials(tls=True, ca="/ca.pem", user="ann", password="secret")
-    assert settings.environment() == {
+    found = settings(login="ann", password="secret", extra=extra)
+    assert found.http == "https://h:9180"
+    assert found.credentials == Credentials(tls=True, ca="/ca.pem", user="ann", password="secret")
+    assert found.environment() == {
         "METASTORE_CLIENT_TLS": "true",
         "METASTORE_CLIENT_CA": "/ca.pem",
         "METASTORE_CLIENT_USER": "ann",
@@ -48,13 +48,13 @@ def test_credentials_and_the_http_port() -> None:
 
 def test_without_credentials_those_of_the_environment_apply(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("METASTORE_CLIENT_JWT", "a.b.c")
-    settings = Settings.of(connection(login="ann"))
-    assert (settings.user, settings.credentials) == ("ann", Credentials(jwt="a.b.c"))
+    found = settings(login="ann")
+    assert (found.user, found.credentials) == ("ann", Credentials(jwt="a.b.c"))
 
 
 def test_a_connection_of_hive() -> None:
     extra = {"auth_mechanism": "GSSAPI", "kerberos_service_name": "hms", "other": "x"}
-    assert Settings.of(connection("hive_metastore", extra_dejson=extra)).credentials == Credentials(kerberos="hms")
+    assert settings("hive_metastore", extra=extra).credentials == Credentials(kerberos="hms")
 
 
 @pytest.mark.parametrize(
@@ -62,11 +62,11 @@ def test_a_connection_of_hive() -> None:
     [
         ({"host": None}, InvalidAddressError, "The connection c has no host"),
         ({"host": "http://h"}, InvalidAddressError, "'http://h' is not a metastore address"),
-        ({"extra_dejson": {"http": "h:9180"}}, InvalidAddressError, "'h:9180' is no address of an HTTP port"),
-        ({"extra_dejson": {"htpp": "x"}}, InvalidInputError, "htpp is no option of the connection c. Options: http"),
+        ({"extra": {"http": "h:9180"}}, InvalidAddressError, "'h:9180' is no address of an HTTP port"),
+        ({"extra": {"htpp": "x"}}, InvalidInputError, "htpp is no option of the connection c. Options: http"),
         ({"password": "x"}, CredentialsError, "password is set without user"),
     ],
 )
 def test_mistakes_are_named(fields: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text.replace(".", r"\.")):
-        Settings.of(connection(**fields))
+        settings(**fields)
