@@ -15,6 +15,7 @@ from metastore.errors import NotFoundError
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition
 from metastore.storage.unit_of_work import UnitOfWork
+from metastore.warehouse import paths
 from tests.fixtures.application import called, counted
 from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database, DropPartitionsRequest, Partition, RequestPartsSpec
@@ -88,3 +89,20 @@ def test_dropping_is_a_constant_number_of_statements(application: Application) -
         drop(application, "b", "c")
     assert len(one) == len(several)
     assert sum("EXECUTE put_partitions_aside" in name for name in one) == 1
+
+
+@pytest.mark.parametrize("directory", ["file:/w/t", "file:/w/t/", "s3a://b/t%_"])
+def test_every_location_outside_of_a_directory_is_found(application: Application, directory: str) -> None:
+    base = directory.rstrip("/")
+    below = [f"{base}/x", f"{base}/ds=%2F/y", f"{base}/x/"]
+    dots = [base + end for end in ("/.x", "/./x", "/../x", "/x/..", "/x/../../y")]
+    others = [base + end for end in ("", "/", "//", "2/x", "//x")]
+    elsewhere = ["/w/t/x", "FILE:/w/t/x", "s3://b/t%_/x", "s3a://b/tABC/x", "file:/other"]
+    with application._store.transaction() as work:
+        stored = work.tables.find(TABLE)
+        assert stored
+        for location in (*below, *dots, *others, *elsewhere):
+            work.connection.execute(text("UPDATE partitions SET location = :one"), {"one": location})
+            found = set(work.partitions.locations_outside(stored.ref, directory))
+            assert found >= set(paths.outside([location], directory))
+            assert not found & set(below)

@@ -27,7 +27,7 @@ def data_of(work: UnitOfWork, ref: TableRef, table: Table, *, purges_external: b
     if not owns_data(table) and not (purges_external and names_metadata(table)):
         return []
     own = paths.without_version(table.sd.location)
-    locations = [own, *paths.outside(paths.absolute(work.partitions.locations(ref)), own)]
+    locations = [own, *paths.outside(paths.absolute(work.partitions.locations_outside(ref, own)), own)]
     return locations if is_managed(table) else without_owned(work, ref, locations)
 
 

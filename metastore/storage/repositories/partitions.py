@@ -153,10 +153,28 @@ class Partitions(Repository):
 
     def locations(self, table: TableRef, condition: Condition | None = None) -> list[str]:
         """Lists the locations of the partitions, and of the skewed values of the table and of all its partitions."""
-        placed = Sql("location IS NOT NULL")
-        skewed = "UNION ALL SELECT location FROM skewed_locations WHERE table_id = %s"
-        query = _query("SELECT location", _chosen(table, all_of([placed, condition])), skewed)
-        return [location for (location,) in rows_of(self._connection, Sql(query.text, (*query.values, table.id)))]
+        return self._locations(table, all_of([Sql("location IS NOT NULL"), condition]))
+
+    def locations_outside(self, table: TableRef, directory: str) -> list[str]:
+        """Lists those of `locations` whose texts do not show that they are below a directory: all that are outside of
+        it, and perhaps others.
+        """
+        return self._locations(table, _maybe_outside(directory), _maybe_outside(directory))
+
+    def _locations(self, table: TableRef, condition: Condition | None, of_skewed: Condition | None = None) -> list[str]:
+        skewed = all_of([Sql("table_id = %s", (table.id,)), of_skewed])
+        end = f"UNION ALL SELECT location FROM skewed_locations WHERE {skewed.text}"  # noqa: S608 - only placeholders
+        query = _query("SELECT location", _chosen(table, condition), end)
+        return [location for (location,) in rows_of(self._connection, Sql(query.text, (*query.values, *skewed.values)))]
+
+
+def _maybe_outside(directory: str) -> Condition:
+    """Returns a condition that is false for `directory`, a slash, and a path without components that begin with a dot:
+    with `..`, it could be outside.
+    """
+    below = directory.rstrip("/") + "/"
+    text = "starts_with(location, %s) AND substr(location, %s, 1) NOT IN ('', '/') AND strpos(location, '/.') = 0"
+    return Sql(f"location IS NOT NULL AND NOT ({text})", (below, len(below) + 1))
 
 
 def named(names: Sequence[str]) -> Condition:
