@@ -30,6 +30,7 @@ _LISTED: Final = [
     if (version := each.removeprefix("Programming Language :: Python :: ")) != each and "." in version
 ]
 _VERSION: Final = "import sys; print('%d.%d' % sys.version_info[:2], sys.version_info.releaselevel)"
+_NAME: Final = re.compile(r"(?:^|python)(3\.\d+)(?:\.\d+)?$")
 _CLIENT: Final = """
 import sys
 from metastore.client import connect
@@ -38,28 +39,34 @@ with connect(sys.argv[1]) as client:
 """
 
 
-def interpreters() -> dict[str, str]:
-    """Returns the path of each released Python of this machine by its version (3.11, 3.12, …): pyenv's and those on
-    PATH."""
+def candidates() -> dict[str, list[str]]:
+    """Returns paths that may be a Python, by the version in their names (3.11, 3.12, …): pyenv's and those on PATH."""
     home = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    candidates = [str(each) for each in sorted((home / "versions").glob("3.*/bin/python"))]
+    found: dict[str, list[str]] = {}
+    for path in sorted((home / "versions").glob("3.*/bin/python")):
+        if name := _NAME.search(path.parts[-3]):
+            found.setdefault(name[1], []).append(str(path))
     for directory in os.get_exec_path():
-        names = [each for each in Path(directory).glob("python3.*") if re.fullmatch(r"python3\.\d+", each.name)]
-        candidates += map(str, names)
-    found: dict[str, str] = {}
-    for candidate in candidates:
-        done = subprocess.run([candidate, "-c", _VERSION], capture_output=True, text=True, check=False)
-        version, _, level = done.stdout.strip().partition(" ")
-        if level == "final":
-            found.setdefault(version, candidate)
-    return {version: path for version, path in found.items() if _number(version) >= _number(_LISTED[0])}
+        for path in Path(directory).glob("python3.*"):
+            if name := _NAME.search(path.name):
+                found.setdefault(name[1], []).append(str(path))
+    return {version: paths for version, paths in found.items() if _number(version) >= _number(_LISTED[0])}
+
+
+def interpreter(version: str) -> str | None:
+    """Returns the path of a released Python of this version, or None if this machine has none."""
+    for path in _CANDIDATES.get(version, ()):
+        done = subprocess.run([path, "-c", _VERSION], capture_output=True, text=True, check=False)
+        if done.stdout.strip() == f"{version} final":
+            return path
+    return None
 
 
 def _number(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
 
 
-_INTERPRETERS: Final = interpreters()
+_CANDIDATES: Final = candidates()
 
 
 def run(python: str, *arguments: str) -> str:
@@ -100,11 +107,12 @@ def test_the_metadata_lists_the_oldest_version() -> None:
     assert _PROJECT["requires-python"] == f">={_LISTED[0]}"
 
 
-@pytest.mark.parametrize("version", sorted({*_LISTED, *_INTERPRETERS}, key=_number))
+@pytest.mark.parametrize("version", sorted({*_LISTED, *_CANDIDATES}, key=_number))
 def test_it_starts_answers_and_stops(version: str, tmp_path: Path) -> None:
-    if version not in _INTERPRETERS:
+    found = interpreter(version)
+    if found is None:
         pytest.skip(f"this machine has no Python {version}")
-    python = made("set-up-python", _INTERPRETERS[version])
+    python = made("set-up-python", found)
     assert run(python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip() == version
     log = tmp_path / "log"
     with served(python, tmp_path / "data", log) as (server, uri), connect(uri) as idle:
