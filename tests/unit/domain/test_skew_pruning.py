@@ -119,7 +119,7 @@ def trees(leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression
     return st.recursive(leaves, grown, max_leaves=8)
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_every_matching_row_is_in_a_directory_that_is_read(data: st.DataObject) -> None:
     skew, types = data.draw(tables())
@@ -139,7 +139,7 @@ def test_every_matching_row_is_in_a_directory_that_is_read(data: st.DataObject) 
                 assert default if placed is None else placed in kept, (row, placed)
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(75))
 @given(st.data())
 def test_equalities_on_plain_values_read_no_needless_directory(data: st.DataObject) -> None:
     plain = {"int": ["0", "1", "2"], "string": ["a", "ab", "b"]}
