@@ -43,7 +43,8 @@ def run(version: str, arguments: list[str]) -> int:
     tests = [argument for argument in arguments if argument.startswith("tests/")] or ["tests/spark"]
     others = [argument for argument in arguments if argument not in tests]
     command = [python_of(version), "-m", "pytest", "-q", "-p", "tests.spark.as_they_occur", f"--junitxml={report}"]
-    return subprocess.run([*command, *others, *tests], cwd=ROOT, check=False).returncode
+    all_marks = ("-m", "")  # also tests that are long
+    return subprocess.run([*command, *all_marks, *others, *tests], cwd=ROOT, check=False).returncode
 
 
 def write(line: str) -> None:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from tests.spark.since import since
 
 KINDS = ("STORED AS PARQUET", "STORED AS ORC", "USING parquet")
+ORC, SPARKS = (pytest.param(kind, marks=pytest.mark.long) for kind in KINDS[1:])
 ADDRESS = "STRUCT<zip: INT, city: STRING>"
 COLUMNS = (
     f"id INT, s {ADDRESS}, l ARRAY<{ADDRESS}>, m MAP<STRING, {ADDRESS}>, "
@@ -52,7 +53,7 @@ def expected(key: int, number: int) -> tuple[Any, ...]:
     return (key, at, [at, None], {"k": at}, (number, at, [at]))
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[KINDS[0], ORC, SPARKS])
 def table(spark: SparkSession, table_name: str, request: pytest.FixtureRequest) -> str:
     """A table with the rows 1 and 2."""
     spark.sql(f"CREATE TABLE {table_name} ({COLUMNS}) {request.param}")
@@ -61,6 +62,7 @@ def table(spark: SparkSession, table_name: str, request: pytest.FixtureRequest) 
     return table_name
 
 
+@pytest.mark.parametrize("table", [KINDS[0], ORC, KINDS[2]], indirect=True)
 def test_update_assigns_fields_by_name(spark: SparkSession, table: str) -> None:
     at = address(7)
     spark.sql(
@@ -74,6 +76,7 @@ def test_update_assigns_fields_by_name(spark: SparkSession, table: str) -> None:
     assert changed[4] == (7, (8, "c8"), [(9, "c9")])
 
 
+@pytest.mark.parametrize("table", [KINDS[0], ORC, KINDS[2]], indirect=True)
 def test_merge_assigns_fields_by_name(spark: SparkSession, table: str) -> None:
     source = f"({row(2, 5)} UNION ALL {row(3, 6)})"
     merge = f"MERGE INTO {table} t USING {source} u ON t.id = u.id"
@@ -163,7 +166,7 @@ VALUES = (("i", "'7'"), ("i", "true"), ("d", "'2024-02-02'"), ("i", "DATE'2024-0
 UNSAFE = r"CANNOT_SAFELY_CAST|Cannot safely cast"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [KINDS[0], ORC, SPARKS])
 def test_the_store_assignment_policy_applies(spark: SparkSession, table_name: str, kind: str) -> None:
     columns = "i INT, d DATE, b BOOLEAN, t STRING, n STRUCT<x: INT, y: STRING>"
     spark.sql(f"CREATE TABLE {table_name} ({columns}) {kind}")
@@ -187,7 +190,7 @@ def test_the_store_assignment_policy_applies(spark: SparkSession, table_name: st
         spark.conf.unset("spark.sql.storeAssignmentPolicy")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [KINDS[0], ORC, SPARKS])
 def test_lengths_are_checked_in_fields(spark: SparkSession, table_name: str, kind: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (id INT, s STRUCT<a: VARCHAR(3), b: CHAR(4)>, c CHAR(3)) {kind}")
     spark.sql(f"INSERT INTO {table_name} VALUES (1, named_struct('a', 'x', 'b', 'y'), 'z')")

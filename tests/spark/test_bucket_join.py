@@ -62,17 +62,23 @@ def same(left: DataFrame, right: DataFrame) -> bool:
     return actual[0] == actual[1]
 
 
+SIDES = [
+    ("joined_a", "joined_b", ["id"], 0),
+    ("joined_a", "joined_few", ["id"], 1),
+    ("joined_a", "joined_old", ["id"], 1),
+    ("joined_text", "joined_both", ["name", "id"], None),
+    ("joined_both", "joined_both", ["name", "id"], 0),
+]
+
+
 @pytest.mark.parametrize(
-    ("left", "right", "on", "shuffles"),
+    ("left", "right", "on", "shuffles", "how"),
     [
-        ("joined_a", "joined_b", ["id"], 0),
-        ("joined_a", "joined_few", ["id"], 1),
-        ("joined_a", "joined_old", ["id"], 1),
-        ("joined_text", "joined_both", ["name", "id"], None),
-        ("joined_both", "joined_both", ["name", "id"], 0),
+        pytest.param(*sides, how, marks=pytest.mark.long if number % 2 == (how == "full") else [])
+        for number, sides in enumerate(SIDES)
+        for how in ("inner", "full")
     ],
 )
-@pytest.mark.parametrize("how", ["inner", "full"])
 def test_joins(spark: SparkSession, left: str, right: str, on: list[str], shuffles: int | None, how: str) -> None:
     plain = spark.table(left).join(spark.table(right), on, how)
     ours = by_bucket(spark.table(left)).join(by_bucket(spark.table(right)), on, how)
@@ -81,7 +87,7 @@ def test_joins(spark: SparkSession, left: str, right: str, on: list[str], shuffl
     assert same(ours, plain)
 
 
-@pytest.mark.parametrize("how", ["left", "full", "leftanti"])
+@pytest.mark.parametrize("how", [pytest.param("left", marks=pytest.mark.long), "full", "leftanti"])
 def test_a_third_side_is_shuffled_as_hive_would(spark: SparkSession, how: str) -> None:
     """If Spark took the files for its own buckets, it would send rows to the wrong ones."""
 

@@ -166,7 +166,7 @@ def test_an_appended_partition_keeps_its_own_number_of_buckets(context: Context,
     assert actual == places(context, table)
 
 
-@pytest.mark.parametrize("partitioned", ["", "ds string"])
+@pytest.mark.parametrize("partitioned", [pytest.param("", marks=pytest.mark.long), "ds string"])
 def test_no_file_is_added_where_the_order_of_names_tells_buckets(
     context: Context, table_name: str, partitioned: str
 ) -> None:

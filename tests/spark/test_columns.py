@@ -15,7 +15,7 @@ def rows(spark: SparkSession, table: str) -> list[tuple[object, ...]]:
     return sorted(tuple(row) for row in spark.table(table).collect())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [KINDS[0], pytest.param(KINDS[1], marks=pytest.mark.long)])
 def test_a_dropped_column_is_gone(spark: SparkSession, table_name: str, kind: str) -> None:
     own = "q STRING, " if "USING" in kind else ""
     spark.sql(f"CREATE TABLE {table_name} (a INT, {own}B STRING, c INT DEFAULT 7) {kind}")

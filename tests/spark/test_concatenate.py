@@ -31,7 +31,7 @@ def rows(spark: Session, name: str) -> list[Any]:
     return sorted(spark.table(name).collect())
 
 
-@pytest.mark.parametrize("format_", ["PARQUET", "ORC"])
+@pytest.mark.parametrize("format_", ["PARQUET", pytest.param("ORC", marks=pytest.mark.long)])
 def test_files_of_each_directory_become_one(spark: Session, table_name: str, format_: str) -> None:
     make(spark, table_name, format_)
     spark.sql(f"ALTER TABLE {table_name} NOT SKEWED")  # partitions keep theirs

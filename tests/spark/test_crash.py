@@ -10,7 +10,7 @@ from tests.bench.writing.crash import crash
 from tests.bench.writing.rivals import rivals
 from tests.spark.tables import make_table
 
-KILLS = 5
+KILLS = 3
 
 
 @pytest.mark.parametrize("in_place", [False, True], ids=["versions", "in place"])

@@ -239,19 +239,18 @@ def test_a_table_replaced_by_another_session_is_read_and_written(
         assert spark.sql(f"SELECT * FROM {table_name}").columns == other.table(table_name).columns
 
 
+NTZ = ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ'2024-01-31 12:00:00'")
 TYPES_UNKNOWN_TO_HIVE = [
-    ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ'2024-01-31 12:00:00'"),
-    pytest.param("VARIANT", "parse_json('1')", marks=since("4.0", "VARIANT")),
+    pytest.param("parquet", *NTZ, marks=pytest.mark.long),
+    pytest.param("orc", *NTZ, marks=pytest.mark.long),
+    pytest.param("parquet", "VARIANT", "parse_json('1')", marks=since("4.0", "VARIANT")),
 ]
 
 
-@pytest.mark.parametrize("format_", ["parquet", "orc"])
-@pytest.mark.parametrize(("type_", "value"), TYPES_UNKNOWN_TO_HIVE)
+@pytest.mark.parametrize(("format_", "type_", "value"), TYPES_UNKNOWN_TO_HIVE)
 def test_partitions_with_types_that_hive_lacks_are_appended_to_and_changed(
     spark: SparkSession, table_name: str, format_: str, type_: str, value: str
 ) -> None:
-    if (format_, type_) == ("orc", "VARIANT"):
-        pytest.skip("Spark does not write VARIANT to ORC")
     spark.sql(f"CREATE TABLE {table_name} (id INT, v {type_}, ds STRING) USING {format_} PARTITIONED BY (ds)")
     spark.sql(f"INSERT INTO {table_name} SELECT 1, {value}, 'a'")
     spark.sql(f"INSERT INTO {table_name} SELECT 2, {value}, 'a'")
@@ -296,7 +295,9 @@ def test_columns_whose_names_differ_in_case_only_are_all_known(
     assert [column.name for column in table.columns] == ["a", "A"]
 
 
-@pytest.mark.parametrize("form", ["USING parquet", "USING orc", "STORED AS PARQUET"])
+@pytest.mark.parametrize(
+    "form", ["USING parquet", pytest.param("USING orc", marks=pytest.mark.long), "STORED AS PARQUET"]
+)
 def test_blanks_around_the_name_of_a_column_are_part_of_it(spark: SparkSession, table_name: str, form: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} {form} PARTITIONED BY (` k`) AS SELECT 1 AS a, 2 AS ` b `, 'x' AS ` k`")
     spark.sql(f"INSERT INTO {table_name} PARTITION (` k` = 'y') SELECT 3, 4")

@@ -272,12 +272,12 @@ def test_the_statement_that_made_it(spark: Session, empty_seed: str) -> None:
     [
         (["DATE'2024-01-31'", "DATE'1969-12-31'"], "date"),
         (["-5", "0", "2147483647"], "int"),
-        (["9223372036854775807"], "bigint"),
+        pytest.param(["9223372036854775807"], "bigint", marks=pytest.mark.long),
         (["1.50", "-0.25"], "decimal(10,2)"),
         (["true", "false"], "boolean"),
         (["TIMESTAMP'2024-01-31 10:00:00.5'"], "timestamp"),
         (["'it\\'s'", "'a\\\\b'", "'\\u0024{x}'", "'a/b=c%'", "'é '", "NULL"], "string"),
-        (["'a'", "'b '"], "varchar(5)"),
+        pytest.param(["'a'", "'b '"], "varchar(5)", marks=pytest.mark.long),
     ],
 )
 def test_values_of_all_types(spark: Session, database: str, values: list[str], kind: str) -> None:

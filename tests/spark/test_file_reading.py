@@ -53,7 +53,7 @@ def test_columns_with_capitals_are_not_taken_for_null(minding_case: SparkSession
         spark.conf.unset(batches)
 
 
-@pytest.mark.parametrize("type_", ["DOUBLE", "FLOAT"])
+@pytest.mark.parametrize("type_", ["DOUBLE", pytest.param("FLOAT", marks=pytest.mark.long)])
 @pytest.mark.parametrize("stored_as", FORMATS)
 def test_both_zeros_are_found(spark: SparkSession, table_name: str, stored_as: str, type_: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (f {type_}, kind INT) PARTITIONED BY (k STRING) STORED AS {stored_as}")
@@ -68,7 +68,9 @@ def test_both_zeros_are_found(spark: SparkSession, table_name: str, stored_as: s
     assert actual == expected
 
 
-@pytest.mark.parametrize("layout", ["STORED AS PARQUET", "STORED AS ORC", "USING orc"])
+@pytest.mark.parametrize(
+    "layout", ["STORED AS PARQUET", "STORED AS ORC", pytest.param("USING orc", marks=pytest.mark.long)]
+)
 def test_fields_of_structs_that_are_null(spark: SparkSession, table_name: str, layout: str) -> None:
     """ORC's statistics of a field do not count the rows whose struct is null."""
     columns = "id INT, s STRUCT<zip: INT, d: STRUCT<o: STRING>>"

@@ -20,7 +20,7 @@ from spark_client.write.insert import Insert, insert_all
 from tests.spark.since import since
 
 
-@pytest.mark.parametrize("kind", ["PARTITIONED BY (p INT) STORED AS PARQUET", ""])
+@pytest.mark.parametrize("kind", ["PARTITIONED BY (p INT) STORED AS PARQUET", pytest.param("", marks=pytest.mark.long)])
 def test_a_batch_that_runs_again_brings_nothing_twice(
     spark: SparkSession, table_name: str, tmp_path: Path, kind: str
 ) -> None:
@@ -74,7 +74,7 @@ def _rows(spark: SparkSession, table: str) -> list[Any]:
     return sorted(tuple(row) for row in spark.sql(f"SELECT a, p FROM {table}").collect())
 
 
-@pytest.mark.parametrize("kind", ["PARTITIONED BY (p INT) STORED AS PARQUET", ""])
+@pytest.mark.parametrize("kind", ["PARTITIONED BY (p INT) STORED AS PARQUET", pytest.param("", marks=pytest.mark.long)])
 def test_statements_of_a_batch_that_runs_again_do_nothing_twice(
     spark: SparkSession, table_name: str, tmp_path: Path, kind: str
 ) -> None:
@@ -189,7 +189,10 @@ def test_one_of_two_runs_of_a_query_writes_a_batch(spark: SparkSession, table_na
     assert _rows(spark, table_name) == [(1, 1)]
 
 
-@pytest.mark.parametrize("kind", ["PARTITIONED BY (p INT) STORED AS ORC", "USING parquet PARTITIONED BY (p)"])
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param("PARTITIONED BY (p INT) STORED AS ORC", marks=pytest.mark.long), "USING parquet PARTITIONED BY (p)"],
+)
 def test_a_stream_writes_to_a_table(spark: SparkSession, table_name: str, tmp_path: Path, kind: str) -> None:
     """Existing rows stay, columns and fields go by name, and each batch is written once."""
     fields, key = "STRUCT<x: STRING, y: STRING>", ", p INT" if "USING" in kind else ""
@@ -210,7 +213,9 @@ def test_a_stream_writes_to_a_table(spark: SparkSession, table_name: str, tmp_pa
     assert run(2) == [(0, "there", None, 0), (1, "d", ("x", "y"), 1), (2, "d", ("x", "y"), 0)]
 
 
-@pytest.mark.parametrize("kind", [{}, {"format": "orc", "partitionBy": "P"}])
+@pytest.mark.parametrize(
+    "kind", [pytest.param({}, marks=pytest.mark.long), {"format": "orc", "partitionBy": "P"}], ids=["plain", "all"]
+)
 def test_a_stream_makes_its_table(
     spark: SparkSession, metastore: MetastoreClient, table_name: str, tmp_path: Path, kind: dict[str, str]
 ) -> None:

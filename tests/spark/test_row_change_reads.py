@@ -92,7 +92,7 @@ def test_statements_read_the_partitions_that_their_conditions_name(
     spark.sql(f"CREATE TABLE {table_name} {KINDS[kind].format(columns='id INT, v INT')}")
     spark.sql(f"INSERT INTO {table_name} SELECT INT(id), 0, INT(id), concat('q', id) FROM range({PARTITIONS})")
     others = [(n, 0, n, f"q{n}") for n in range(PARTITIONS) if n != 7]
-    for statement, value in list(STATEMENTS.items())[:: 1 if kind == "hive" else 4]:
+    for statement, value in list(STATEMENTS.items())[:: 1 if kind == "hive" else 8]:
         with files_read(spark) as read, partitions_planned(monkeypatch) as planned:
             spark.sql(statement.format(t=table_name))
         after = [] if value is None else [(7, value, 7, "q7")]

@@ -202,7 +202,7 @@ def _no_orc_pushdown(spark: Session) -> Iterator[None]:
 
 
 # Without shrinking: each step costs a query, and the message names the predicate.
-@settings(max_examples=5, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=3, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(data=st.data())
 def test_pruning_loses_no_row(spark: Session, pair: Pair, data: st.DataObject) -> None:
     predicates = data.draw(st.lists(_predicates(pair.columns), min_size=4, max_size=8))

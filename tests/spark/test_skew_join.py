@@ -104,7 +104,7 @@ def quick_plans(spark: Session) -> Iterator[None]:
 
 # Without shrinking: each step costs a query, and the message names everything.
 @settings(
-    max_examples=8,
+    max_examples=4,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -134,7 +134,14 @@ def conditions(left: DataFrame, right: DataFrame) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("condition", ["more than keys", "null-safe", "two", "an expression beside it"])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "more than keys",
+        "null-safe",
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("two", "an expression beside it")),
+    ],
+)
 def test_conditions_are_kept(spark: Session, quick_plans: None, condition: str) -> None:
     keys = [1, 1, 1, 2, 3, None, None]
     left, right, _ = frames(spark, [("int", "int")], [(key,) for key in keys], [(1,), (1,), (2,), (None,), (9,)])
@@ -198,7 +205,9 @@ def strategies(frame: DataFrame) -> list[str]:
     return sorted(word for word in plan.replace("(", " ").split() if word.endswith("Join"))
 
 
-@pytest.mark.parametrize("how", TYPES)
+@pytest.mark.parametrize(
+    "how", [*TYPES[:2], *(pytest.param(how, marks=pytest.mark.long) for how in TYPES[2:5]), "anti"]
+)
 def test_heavy_rows_are_broadcast_to_and_read_once(
     spark: Session, skewed: str, names: DataFrame, no_broadcasts: None, how: str
 ) -> None:

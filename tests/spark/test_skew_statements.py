@@ -323,7 +323,7 @@ def test_the_steps_of_hive_s_own_test(spark: Session, table_name: str, metastore
         assert skew() == expected
 
 
-@pytest.mark.parametrize("keys", ["", "PARTITIONED BY (p INT)"])
+@pytest.mark.parametrize("keys", [pytest.param("", marks=pytest.mark.long), "PARTITIONED BY (p INT)"])
 def test_a_table_that_is_made_again_over_its_directories_has_all_rows(
     spark: Session, table_name: str, tmp_path: Path, keys: str
 ) -> None:
@@ -341,7 +341,7 @@ def test_a_table_that_is_made_again_over_its_directories_has_all_rows(
         assert spark.sql(f"SELECT s FROM {table_name} WHERE x = 1").count() == 2
 
 
-@pytest.mark.parametrize("keys", ["", "PARTITIONED BY (p INT)"])
+@pytest.mark.parametrize("keys", [pytest.param("", marks=pytest.mark.long), "PARTITIONED BY (p INT)"])
 def test_directories_that_the_server_cannot_see_are_read(spark: Session, table_name: str, keys: str) -> None:
     """They are outside of its roots; a write to the partition registers them."""
     key, of_seven = (", 7", "PARTITION (p = 7)") if keys else ("", "")

@@ -281,7 +281,7 @@ for servers in ({"connect": int(connect)}, {"thrift": int(thrift)}):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_second_server_on_one_port_fails_in_one_line(
     servers: Servers, metastore_server: Server, tmp_path: Path
 ) -> None:

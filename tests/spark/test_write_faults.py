@@ -158,7 +158,10 @@ LATE = "CASE WHEN id = 0 THEN raise_error('broken') ELSE length(reflect('java.la
     "statement",
     [
         "INSERT INTO {name} PARTITION (m = 1) SELECT id, {late} FROM range(0, 2, 1, 2)",
-        "CREATE TABLE {name}_new STORED AS PARQUET AS SELECT id, {late} AS x FROM range(0, 2, 1, 2)",
+        pytest.param(
+            "CREATE TABLE {name}_new STORED AS PARQUET AS SELECT id, {late} AS x FROM range(0, 2, 1, 2)",
+            marks=pytest.mark.long,
+        ),
     ],
     ids=["insert", "create"],
 )

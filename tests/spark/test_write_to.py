@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from metastore.client import MetastoreClient
 from tests.spark.since import since
 
-KINDS = ("STORED AS PARQUET", "USING parquet")
+KINDS = ("STORED AS PARQUET", pytest.param("USING parquet", marks=pytest.mark.long))
 
 
 def rows(spark: SparkSession, table: str) -> list[tuple[Any, ...]]:
