@@ -297,7 +297,7 @@ _YEARS = st.sampled_from(["2023", "2024", "0000", "0001", "9999", "20x4"])
 _SEPARATORS = st.sampled_from(["-", "-", "-", "/", ""])
 
 
-@examples(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     values=st.lists(st.tuples(_YEARS, _SEPARATORS, _DIGITS, _DIGITS), min_size=1, max_size=20),
     days=st.integers(1, 800),

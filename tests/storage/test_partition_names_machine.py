@@ -125,7 +125,7 @@ def test_everything_that_changes_names(database_url: str, tmp_path: Path) -> Non
     servers = [make_application(Settings(warehouse=str(tmp_path)), database_url) for _ in range(2)]
     called(servers[0], "create_database", Database(name="db"))
     few = settings(
-        max_examples=6,
+        max_examples=4,
         stateful_step_count=30,
         deadline=None,
         phases=[Phase.generate],

@@ -244,6 +244,6 @@ def test_any_sequence_of_requests_agrees_with_the_model(metastore_server: Server
         run_state_machine_as_test(
             Machine,
             settings=settings(
-                max_examples=15, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+                max_examples=8, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
             ),
         )

@@ -22,7 +22,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     UnlockRequest,
 )
 
-CLIENTS, ROUNDS = 8, 6
+CLIENTS, ROUNDS = 8, 3
 KEYS = [("ds", "string"), ("n", "int")]
 
 

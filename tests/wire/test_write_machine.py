@@ -153,5 +153,5 @@ class Writes(RuleBasedStateMachine):
 
 def test_any_sequence(metastore_server: Server, tmp_path: Path) -> None:
     machine = type("Machine", (Writes,), {"server": metastore_server, "folder": tmp_path})
-    limits = settings(max_examples=12, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck))
+    limits = settings(max_examples=8, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(machine, settings=limits)
