@@ -1,6 +1,6 @@
 # Start with `make demo`, `make test` or `make docs`. Each creates .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test long quick lint docs bench bench-advice bench-iceberg bench-scan-record bench-sql bench-zipf crash care-kills faults outages two-doors promises random-sql readers audit image-steps spark-versions spark-interfaces interop integrations hive-tests generate clean
+.PHONY: help demo test long quick lint collect docs bench bench-advice bench-iceberg bench-scan-record bench-sql bench-zipf crash care-kills faults outages two-doors promises random-sql readers audit image-steps spark-versions spark-interfaces interop integrations hive-tests generate clean
 READY := .venv/.ready
 DEMO_READY := .venv/.ready-demo
 CLASSES := .venv/class-data/spark.jsa
@@ -18,7 +18,7 @@ demo: $(DEMO_READY)  ## Load real flights into a skewed table, query it with pla
 	@.venv/bin/metastore demo
 
 test: $(CLASSES)  ## Run every check: ruff, mypy, the documentation build and all tests
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint docs
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint docs collect
 	@.venv/bin/python -m pytest $(PARALLEL) || { [ $$? -eq 1 ] && echo "$(RERUN)" && .venv/bin/python -m pytest --last-failed; }
 
 long: $(CLASSES)  ## Run the tests that are too long for make test: further formats and versions, benchmarks at their smallest size
@@ -32,6 +32,10 @@ lint: $(READY)  ## Check style and types
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@git ls-files '*.py' ':!thrift_idl/gen' | xargs wc -l | awk '$$1 > 400 && $$2 != "total" { print "hint: " $$2 " has " $$1 " lines" }'
+
+# Compiles all tests once, with pytest's assertions. In a new clone, each worker would do so.
+collect: $(READY)
+	@said=$$(.venv/bin/python -m pytest --collect-only -qq) || { echo "$$said"; exit 1; }
 
 # The two variables silence announcements of other projects.
 docs: $(READY)  ## Build the documentation site into build/site; warnings and broken links fail
