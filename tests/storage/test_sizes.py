@@ -22,7 +22,9 @@ FIGURES = {"numRows": "10", "totalSize": "2048", "numFiles": "2"}
 
 
 @pytest.fixture
-def service(application: Application) -> SizeService:
+def service(application: Application, monkeypatch: pytest.MonkeyPatch) -> SizeService:
+    """Tables with figures. Measuring them makes no pauses."""
+    monkeypatch.setattr(sizes, "_SHARE", 0)
     called(application, "create_database", Database(name="db"))
     for number in range(5):
         called(application, "create_table", table("db", f"t{number}", [("ds", "string")]))
@@ -60,7 +62,6 @@ def test_a_pass_measures_every_table(
     application: Application, service: SizeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sizes, "_BATCH", 2)
-    monkeypatch.setattr(sizes, "_SHARE", 0)
     actual_measured = measured(application, service)
     assert actual_measured == {
         "t0": (0, None, None, None, None, None),
