@@ -1,6 +1,6 @@
 # Start with `make demo`, `make test` or `make docs`. Each creates .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test long quick lint collect docs bench bench-advice bench-iceberg bench-scan-record bench-sql bench-zipf crash care-kills faults outages two-doors promises random-sql readers audit image-steps spark-versions spark-interfaces interop integrations hive-tests generate clean
+.PHONY: help demo test long quick lint collect docs bench bench-advice bench-iceberg bench-scan-record bench-sql bench-zipf crash care-kills faults outages two-doors bench-sinks promises random-sql readers audit image-steps spark-versions spark-interfaces interop integrations hive-tests generate clean
 READY := .venv/.ready
 DEMO_READY := .venv/.ready-demo
 CLASSES := .venv/class-data/spark.jsa
@@ -73,6 +73,9 @@ outages: $(READY)  ## Upgrade, restart and fail over under writers: make outages
 
 two-doors: $(READY)  ## Kill servers and writers of one Iceberg table, by REST and by Thrift: make two-doors ARGS="--kills 200" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.bench.two_doors $(ARGS)
+
+bench-sinks: $(READY)  ## Send events to a webhook and Kafka under kills: make bench-sinks ARGS="soak --events 100000 --kafka" (not part of the tests)
+	@.venv/bin/python -W ignore -m tests.bench.sinks $(ARGS)
 
 promises: $(READY)  ## Attack a server with TLS and grants, and check each promise of the security pages
 	@.venv/bin/python -W ignore -m tests.bench.promises $(ARGS)

@@ -36,7 +36,8 @@ class Webhook:
         self._host, self._port = str(parts.hostname), parts.port
         self._context = _context(sink) if parts.scheme == "https" else None
         self._connection: http.client.HTTPConnection | None = None
-        _keys(sink)
+        self._read_at = _changed_at(sink)  # before the file is read: a later change is noticed
+        self._keys = _keys(sink)
 
     def send(self, messages: Sequence[Message], until: float) -> Outcome:
         """Sends messages one after the other."""
@@ -55,7 +56,7 @@ class Webhook:
 
     def _send(self, message: Message) -> Failure | None:
         try:
-            headers = signed_headers(_keys(self._sink), message.identity, int(time.time()), message.body)
+            headers = signed_headers(self._present_keys(), message.identity, int(time.time()), message.body)
             return self._post(message.body, {"Content-Type": CONTENT_TYPE, "User-Agent": "metastore", **headers})
         except ConfigurationError as error:
             return Failure(str(error))
@@ -66,6 +67,12 @@ class Webhook:
             self.close()
             reason = " ".join(str(error).split())[:200] or type(error).__name__
             return Failure(f"{self._sink.shown_address} cannot be reached: {reason}")
+
+    def _present_keys(self) -> list[bytes]:
+        """Returns the keys, which are read again after the file has changed. Raises ConfigurationError."""
+        if (changed_at := _changed_at(self._sink)) != self._read_at:
+            self._keys, self._read_at = _keys(self._sink), changed_at
+        return self._keys
 
     def _post(self, body: bytes, headers: dict[str, str]) -> Failure | None:
         """Posts once, or twice if the server has closed an idle connection. Raises OSError, HTTPException."""
@@ -148,8 +155,17 @@ def _context(sink: Sink) -> ssl.SSLContext:
         raise ConfigurationError(f"sinks: {sink.name}: ca_file {sink.ca_file} cannot be read: {error}") from error
 
 
+def _changed_at(sink: Sink) -> tuple[int, int, int]:
+    """Returns what changes with the file of the secrets; zeros if there is none."""
+    try:
+        status = Path(sink.secret_file).stat()
+    except OSError:
+        return 0, 0, 0
+    return status.st_mtime_ns, status.st_ino, status.st_size
+
+
 def _keys(sink: Sink) -> list[bytes]:
-    """Reads the secrets, one a line, for each message: they change without a restart. Raises ConfigurationError."""
+    """Reads the secrets, one a line. Raises ConfigurationError."""
     try:
         keys = [parse_secret(line) for line in Path(sink.secret_file).read_text(encoding="ascii").split()]
         if not keys:

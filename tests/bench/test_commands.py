@@ -27,12 +27,13 @@ COMMANDS = {
     "reading-memory": ["tests.bench.reading_memory", "--partitions", "1000", "--read", "files"],
     "iceberg-rest": ["tests.bench.iceberg_rest", "--seconds", "0.2", "--tables", "2", "--writers", "2"],
     "two-doors": ["tests.bench.two_doors", "--kills", "1", "--seconds", "3"],
+    "sinks": ["tests.bench.sinks", "soak", "--events", "2000", "--kills", "3", "--pause", "0.5"],
     "random-sql": ["tests.bench.random_sql", "--steps", "4", "--each", "2", "--inserts", "3", "--partitions", "0"],
 }
 # make long
 LONG = (
     *("bench", "processor", "walk", "hive-sql", "discovery", "promises", "advice", "scan-record", "zipf"),
-    *("reading", "reading-memory", "iceberg-rest", "two-doors", "random-sql"),
+    *("reading", "reading-memory", "iceberg-rest", "two-doors", "sinks", "random-sql"),
 )
 PRINTED = {
     "bench": "written to",
@@ -50,6 +51,7 @@ PRINTED = {
     "random-sql": "0 wrong",
     "iceberg-rest": "commits a second",
     "two-doors": "0 lost, 0 doubled",
+    "sinks": "0 wrong",
 }
 
 
