@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from metastore.domain.cloud_events import Message
+from metastore.domain.sinks import LONGEST_RETRY_AFTER
 from metastore.storage.queries.repository import Repository
 
 _EPOCH: Final = """
@@ -20,7 +21,7 @@ _ENSURE: Final = text(f"""
     INSERT INTO event_sinks (name, position, epoch, attempts, sent, failed)
     SELECT :name, last_event_id, {_EPOCH}, 0, 0, 0 FROM notification_sequence ON CONFLICT DO NOTHING
 """)  # noqa: S608 - constants
-# A lease that ends later than any lease can is of a clock that was wrong.
+# A lease or a pause that ends later than any can is of a clock that was wrong.
 _CLAIM: Final = text("""
     UPDATE event_sinks SET holder = :holder, held_until = clock_timestamp() + :lease
     WHERE name = :name AND disabled_at IS NULL AND (
@@ -28,7 +29,7 @@ _CLAIM: Final = text("""
         OR held_until < clock_timestamp() OR held_until > clock_timestamp() + interval '1 hour'
     )
     RETURNING position, epoch, attempts,
-              coalesce(greatest(extract(epoch FROM retry_at - clock_timestamp()), 0), 0)::float8 AS retry_in
+              coalesce(least(greatest(extract(epoch FROM retry_at - clock_timestamp()), 0), :longest), 0)::float8
 """)
 _LOOK: Final = text(f"""
     SELECT s.position, s.attempts, n.last_event_id AS last, {_EPOCH} AS epoch,
@@ -132,7 +133,8 @@ class Sinks(Repository):
 
     def claim(self, name: str, holder: UUID, lease: timedelta) -> Place | None:
         """Takes or renews the lease. Returns None if another server has it, or the sink is disabled or unknown."""
-        row = self._connection.execute(_CLAIM, {"name": name, "holder": holder, "lease": lease}).first()
+        values = {"name": name, "holder": holder, "lease": lease, "longest": LONGEST_RETRY_AFTER}
+        row = self._connection.execute(_CLAIM, values).first()
         return Place(*row) if row else None
 
     def look(self, name: str, holder: UUID) -> Look | None:
