@@ -87,6 +87,13 @@ def shared_part(sd: StorageDescriptor) -> Descriptor:
     )
 
 
+def have_same_shared_part(one: StorageDescriptor, other: StorageDescriptor) -> bool:
+    """Returns whether the parts that others can share are the same, without their digests. Both must be complete."""
+    return all(encode_fields(one, fields) == encode_fields(other, fields) for fields in (_COLUMNS, _FORMAT)) and (
+        encode_fields(one.skewedInfo, _SKEW) == encode_fields(other.skewedInfo, _SKEW)
+    )
+
+
 def column_texts(sd: StorageDescriptor) -> tuple[tuple[str, str, str | None], ...] | None:
     """Returns name, type and comment of the columns; None for a partition without columns of its own."""
     return None if sd.cols is None else tuple((column.name, column.type, column.comment) for column in sd.cols)

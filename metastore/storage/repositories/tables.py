@@ -25,7 +25,7 @@ from metastore.context import claim_reply_memory, is_authorized
 from metastore.domain.names import DatabaseName, TableName
 from metastore.domain.query_ids import CHARACTERS, LENGTH
 from metastore.errors import NotFoundError
-from metastore.storage.mapping.descriptors import shared_part
+from metastore.storage.mapping.descriptors import have_same_shared_part, shared_part
 from metastore.storage.mapping.layout import OpenHead, whole_table
 from metastore.storage.mapping.tables import table_row
 from metastore.storage.postgres.arrays import array_literal, is_text_among, number_array_literal
@@ -307,11 +307,10 @@ class Tables(Repository):
         """
         row = table_row(table) | {"database_id": database_id, "replaced": table_id}
         row |= {name: json.dumps(row[name]) for name in ("partition_keys", "parameters")}
-        shared = shared_part(table.sd)
-        if old is not None and shared_part(old.sd).digest == shared.digest:
+        if old is not None and have_same_shared_part(old.sd, table.sd):
             _UPDATE_OWN.rows(self._connection, **row)
         else:
-            (row["descriptor_id"],) = self._descriptors.store([shared])
+            (row["descriptor_id"],) = self._descriptors.store([shared_part(table.sd)])
             _UPDATE.rows(self._connection, **row)
         if old is not None and _skewed_locations(old) == _skewed_locations(table):
             return
