@@ -71,7 +71,7 @@ faults: $(READY)  ## Kill workers and lose COMMITs at every step of file operati
 outages: $(READY)  ## Upgrade, restart and fail over under writers: make outages ARGS="rolling --from COMMIT" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.bench.operating $(ARGS)
 
-two-doors: $(READY)  ## Kill servers and writers of one Iceberg table, by REST and by Thrift: make two-doors ARGS="--kills 200" (not part of the tests)
+two-doors: $(READY)  ## Kill servers and writers of one Iceberg table, by REST, PyIceberg and Java: make two-doors ARGS="--kills 200" (not part of the tests)
 	@.venv/bin/python -W ignore -m tests.bench.two_doors $(ARGS)
 
 bench-sinks: $(READY)  ## Send events to a webhook and Kafka under kills: make bench-sinks ARGS="soak --events 100000 --kafka" (not part of the tests)
