@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import socket
 import ssl
-import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -22,7 +20,6 @@ from metastore.web.handshakes import Handshakes, MakeProtocol
 
 _MAX_CONNECTIONS: Final = 64
 _MAX_SECONDS: Final = 10.0  # a connection sends one request and reads one response in this time, or is closed
-_NICE: Final = 5  # the kernel prefers the threads of calls to this one
 STREAM: Final = "metastore.stream"
 """The key of a request's scope that is true while its response is a stream, which bounds its number and time itself."""
 CERTIFICATE: Final = "metastore.certificate"
@@ -140,8 +137,6 @@ def serve(application: ASGIApp, listener: socket.socket, lifeline: int, tls: Mak
     `tls`: returns the context for a new connection; None for plain HTTP.
     """
     logging.getLogger("uvicorn.error").setLevel(_LOG_LEVEL)
-    with contextlib.suppress(OSError):  # a sandbox may forbid it
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
     config = uvicorn.Config(
         application,
         http=_BoundedProtocol,

@@ -35,7 +35,7 @@ from tests.wire.monitoring.pages import HTTP
 
 ROOT = "/iceberg/v1/namespaces"
 SMALL = "bench/tables/small"
-LARGE = "bench/tables/large"
+MIDDLE, LARGE = "bench/tables/middle", "bench/tables/large"
 KIT = Path(__file__).with_name("CatalogServer.java")
 
 
@@ -106,16 +106,22 @@ def loads(client: Client, seconds: float, pid: int) -> None:
     known = {"If-None-Match": headers["etag"]}
     assert client.send("GET", path, **known)[0] == 304
     click.echo(f"304: {timed(seconds, pid, lambda: client.send('GET', path, **known))}")
+    register(client, "middle", content, with_snapshots(content, 100))
     large = with_snapshots(content, 5000)
-    location = f"{json.loads(content)['metadata']['location']}-large/metadata/00001-large.metadata.json"
-    file_of(location).parent.mkdir(parents=True)
-    file_of(location).write_bytes(large)
-    status, _, answer = client.send("POST", f"{ROOT}/bench/register", {"name": "large", "metadata-location": location})
-    assert status == 200, answer
+    register(client, "large", content, large)
     path = f"{ROOT}/{LARGE}"
     click.echo(f"loadTable, {len(large) / 1e6:.1f} MB: {timed(seconds, pid, lambda: client.send('GET', path))}")
     update = {"requirements": [], "updates": [{"action": "set-properties", "updates": {"a": "b"}}]}
     click.echo(f"commit, {len(large) / 1e6:.1f} MB: {timed(seconds, pid, lambda: client.send('POST', path, update))}")
+
+
+def register(client: Client, name: str, content: bytes, metadata: bytes) -> None:
+    """Registers a table with this metadata. `content`: the answer for another one, beside which it is."""
+    location = f"{json.loads(content)['metadata']['location']}-{name}/metadata/00001-{name}.metadata.json"
+    file_of(location).parent.mkdir(parents=True)
+    file_of(location).write_bytes(metadata)
+    status, _, answer = client.send("POST", f"{ROOT}/bench/register", {"name": name, "metadata-location": location})
+    assert status == 200, answer
 
 
 @contextmanager
@@ -156,7 +162,7 @@ def compare(actions: Mapping[str, Callable[[], object]], seconds: float) -> None
 def beside(client: Client, address: str, seconds: float) -> None:
     """Prints the times of loads of this server and of the kit's, in turns."""
     kit, kept = Client(address), Client(address, keeps=True)
-    for name in (SMALL, LARGE):
+    for name in (SMALL, MIDDLE, LARGE):
         path = f"/v1/namespaces/{name}"
         ours, theirs = (json.loads(each.send("GET", to)[2]) for each, to in ((client, f"{ROOT}/{name}"), (kit, path)))
         assert ours["metadata"]["table-uuid"] == theirs["metadata"]["table-uuid"]

@@ -54,7 +54,6 @@ def port(application: Application, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     """A port with the application, whose connections live for a moment."""
     monkeypatch.setattr(server, "_MAX_SECONDS", 0.2)
     monkeypatch.setattr(server, "_MAX_CONNECTIONS", 2)
-    monkeypatch.setattr(server.os, "setpriority", lambda *_: None)
     listener = socket.create_server(("127.0.0.1", 0))
     lifeline, end = os.pipe()
     thread = threading.Thread(target=serve, args=(application, listener, lifeline), daemon=True)
