@@ -73,7 +73,7 @@ class Subscription:
 
     def offer(self, event: Event) -> None:
         """Adds an event if the waiter wants it. Called by the hub."""
-        if is_break(event) or self._wanted(event):
+        if self._wanted(event) or is_break(event):
             if len(self._events) >= _KEPT:  # the waiter is far behind: it reads the catalog instead
                 self._events = [
                     {"id": event["id"], "type": MISSED, "first": self._events[0]["id"], "last": event["id"]}
@@ -97,7 +97,7 @@ class Hub:
     """Reads the stream in a thread, and gives each event to the waiters of its table. Use it in one event loop."""
 
     def __init__(self, open_stream: Callable[[int | None], Stream]) -> None:
-        """`open_stream`: returns the stream after an event, or (None) of the next events."""
+        """Opens nothing. `open_stream`: returns the stream after an event, or (None) of the next events."""
         self._open = open_stream
         self._loop = asyncio.get_running_loop()
         self._by_table: dict[TableKey, set[Subscription]] = {}
@@ -106,6 +106,7 @@ class Hub:
         self._timer: asyncio.TimerHandle | None = None
         self._rewind_to: int | None = None
         self._grown = asyncio.Event()
+        self._highest = 0
         self.position: int | None = None
         self.error: Exception | None = None
         self.connections = 0
@@ -136,7 +137,10 @@ class Hub:
         self._grown = asyncio.Event()
 
     async def rewind(self, table: TableKey, after: int) -> None:
-        """Sends the events after a number again, once somebody listens to the table. All waiters get them."""
+        """Sends the events after a number again, once somebody listens to the table. All waiters get them.
+
+        Those who ask while events are sent again wait for the end of that.
+        """
         while table not in self._by_table:
             await self._grown.wait()
         if self.position is not None and self.position <= after:
@@ -151,7 +155,15 @@ class Hub:
             self._stream.close()
             self._stream = None
 
+    @property
+    def is_used(self) -> bool:
+        """Whether somebody waits, and can be told."""
+        return bool(self._subscriptions) and self.error is None
+
     def _restart(self) -> None:
+        if self.position is not None and self.position < self._highest:
+            self._timer = self._loop.call_later(_REWIND, self._restart)
+            return
         after, self._rewind_to, self._timer = self._rewind_to, None, None
         self.close()
         if self._subscriptions and self.error is None:
@@ -188,9 +200,11 @@ class Hub:
             free.release()
         if stream is not self._stream:
             return
-        self.position = number
+        self.position, self._highest = number, max(number, self._highest)
         if event is None:
             return
+        if event["type"] == REWOUND:
+            self._highest = number
         if is_break(event):
             waiters = self._subscriptions
         elif event.get("catalog", DEFAULT_CATALOG) == DEFAULT_CATALOG and "table" in event:

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 from metastore.airflow.hub import Hub, Subscription, is_break
+from metastore.airflow.keeper import Keeper
 from metastore.airflow.settings import Settings
 from metastore.airflow.waits import State, Wait, affects, read
 from metastore.client import MetastoreClient
@@ -53,6 +54,7 @@ class Link:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="metastore calls")
         http = settings.http
         self.hub = Hub(lambda after: EventStream(http, credentials=settings.credentials, after=after)) if http else None
+        self.keeper: Keeper | None = None
 
     async def call(self, function: Callable[[MetastoreClient], Result]) -> Result:
         """Calls a function in a thread, and again while no server answers or the servers fail.
@@ -93,8 +95,9 @@ class Links:
             hub_failed = link is not None and link.hub is not None and link.hub.error is not None
             if link is None or hub_failed or time.monotonic() - asked > _KNOWN:
                 now = await settings(name)
-                if link is None or now != before or hub_failed:  # waiters of the old link keep it
-                    link = Link(now)
+                is_used = link is not None and link.hub is not None and link.hub.is_used
+                if link is None or hub_failed or (now != before and not is_used):
+                    link = Link(now)  # one that is used ends with its credentials
                 self._by_name[name] = (time.monotonic(), now, link)
             return link
 
@@ -117,6 +120,8 @@ async def until(link: Link, waits: Sequence[Wait], interval: float) -> None:
     stale = set(left)
 
     def wanted(event: Any) -> bool:
+        if is_break(event):
+            return False
         hit = {index for index, wait in left.items() if affects(event, wait, missing.get(index, wait.partitions))}
         stale.update(hit)
         return bool(hit)

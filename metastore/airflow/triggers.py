@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
-from airflow.sdk.exceptions import AirflowRuntimeError
+from airflow.sdk import Variable
 from airflow.triggers.base import BaseEventTrigger, BaseTrigger, TaskSuccessEvent, TriggerEvent
 from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
 
 from metastore.airflow.hook import link_of
-from metastore.airflow.hub import BEGUN, Event, Hub, TableKey, is_break
-from metastore.airflow.link import until
+from metastore.airflow.hub import BEGUN, Event, TableKey, is_break
+from metastore.airflow.keeper import Keeper
+from metastore.airflow.link import Link, until
 from metastore.airflow.settings import DEFAULT_CONNECTION, HTTP
 from metastore.airflow.waits import Wait, matches
 from metastore.client import MetastoreClient
 from metastore.client.errors import InvalidAddressError, NoSuchObjectError
 from metastore.domain.event_stream import REWOUND
 
-_SOON: Final = 2.0  # seconds between two looks at whether Airflow has stored what events started
-_LATER: Final = 600.0  # seconds between two looks at whether the position of a quiet table is to be stored
-_STORED: Final = 3600.0  # seconds after which the position of a quiet table is stored
+VARIABLE: Final = "metastore_position_"
+"""The beginning of the name of Airflow's variable that keeps the position of the watchers of a connection."""
+_WAIT: Final = 3600.0  # seconds
 
 
 class PartitionTrigger(BaseTrigger):
@@ -60,15 +61,6 @@ class PartitionTrigger(BaseTrigger):
             yield TaskSuccessEvent()
         else:
             yield TriggerEvent([str(wait) for wait in waits])
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Events of a table, up to a position. `persisted`: returns the position up to which Airflow has stored all."""
-
-    events: Sequence[Event]
-    position: int
-    persisted: Callable[[], int]
 
 
 class PartitionEventTrigger(BaseEventTrigger):
@@ -124,20 +116,19 @@ class PartitionEventTrigger(BaseEventTrigger):
         async for fired in self.filter_shared_stream(TableEvents(self.metastore_conn_id, self._key).alone()):
             yield fired
 
-    async def filter_shared_stream(self, shared_stream: AsyncIterator[Batch]) -> AsyncIterator[TriggerEvent]:
-        """Fires for the events that are selected, and stores the position. Called by Airflow."""
-        link, place = await link_of(self.metastore_conn_id), _Place(self)
-        await place.load(lambda: link.call(_newest))
-        await _hub(link.hub, self.metastore_conn_id).rewind(self._key, place.last)
-        async for batch in shared_stream:
-            for event in batch.events:
-                if event["type"] == BEGUN or (event["id"] <= place.last and event["type"] != REWOUND):
+    async def filter_shared_stream(self, shared_stream: AsyncIterator[Sequence[Event]]) -> AsyncIterator[TriggerEvent]:
+        """Fires for the events that are selected. Called by Airflow."""
+        link = await link_of(self.metastore_conn_id)
+        keeper = keeper_of(link, self.metastore_conn_id)
+        last = await keeper.first(self._key)
+        await keeper.hub.rewind(self._key, last)
+        async for events in shared_stream:
+            for event in events:
+                if event["type"] == BEGUN or (event["id"] <= last and event["type"] != REWOUND):
                     continue
                 if await link.call(self._has_partitions) if is_break(event) else self._selects(event):
                     yield TriggerEvent({**event, "database": self._key[0], "table": self._key[1]})
-                    place.has_fired = True
-                place.last = event["id"]
-            await place.store(batch)
+                last = event["id"]
 
     def _selects(self, event: Event) -> bool:
         named = event.get("partitions")
@@ -158,85 +149,56 @@ class TableEvents(SharedStreamProducer):
     def __init__(self, conn_id: str, table: TableKey) -> None:
         """Opens nothing."""
         self._conn_id, self._table = conn_id, table
-        self._persisted = -1
+        self._keeper: Keeper | None = None
 
-    async def open_stream(self) -> AsyncIterator[tuple[Batch, int]]:
-        """Yields batches of events with the position after them, and empty ones now and then. Called by Airflow."""
-        hub = _hub((await link_of(self._conn_id)).hub, self._conn_id)
-        with hub.subscribed({self._table}, lambda _: True) as subscription:
-            unstored: int | None = None  # the position of events that Airflow may not have stored yet
-            while True:
-                events = await subscription.next(_LATER if unstored is None else _SOON)
-                if events:
-                    unstored = position = events[-1]["id"]
-                elif subscription.has_events or hub.position is None:
-                    continue
-                elif unstored is None:
-                    position = max(hub.position, self._persisted)
-                elif self._persisted >= unstored:
-                    position, unstored = unstored, None
-                else:
-                    continue
-                yield Batch(events, position, lambda: self._persisted), position
+    async def open_stream(self) -> AsyncIterator[tuple[list[Event], tuple[int, int]]]:
+        """Yields events, with the numbers of the first and the last one. Called by Airflow."""
+        self._keeper = keeper = keeper_of(await link_of(self._conn_id), self._conn_id)
 
-    async def alone(self) -> AsyncIterator[Batch]:
-        """Yields batches for one trigger, whose next step says that it is done with the one before."""
-        async for batch, position in self.open_stream():
-            yield batch
-            self._persisted = position
+        def wanted(event: Event) -> bool:
+            keeper.note(self, event)
+            return True
+
+        try:
+            with keeper.hub.subscribed({self._table}, wanted) as subscription:
+                while True:
+                    if events := await subscription.next(_WAIT):
+                        yield events, (events[0]["id"], events[-1]["id"])
+        finally:
+            keeper.closed(self)
+
+    async def alone(self) -> AsyncIterator[list[Event]]:
+        """Yields events for one trigger, whose next step says that it is done with those before."""
+        async for events, (_, last) in self.open_stream():
+            yield events
+            if self._keeper:
+                self._keeper.stored(self, last, None)
 
     async def advance(self, batch: Sequence[AdvanceItem]) -> None:
         """Notes that Airflow has stored what the triggers fired. Called by Airflow."""
-        self._persisted = batch[-1].broker_payload
-
-
-class _Place:
-    """The position of a trigger in the log, stored with the state of its asset."""
-
-    def __init__(self, trigger: PartitionEventTrigger) -> None:
-        self._trigger = trigger
-        self._name = "/".join(("metastore", *trigger.shared_stream_key()[1:], *trigger.types, trigger.partitions))[:500]
-        self._stored_at = time.monotonic()
-        self.last = 0
-        self.has_fired = False
-
-    async def load(self, newest: Callable[[], Any]) -> None:
-        """Reads the position. A new trigger begins with the next event."""
-        store, stored = self._trigger.asset_state_store, None
-        if store is not None:
-            try:
-                stored = await store.aget(self._name)
-            except ValueError:  # several assets share the trigger, and the store asks for one of them
-                self._trigger.log.warning(
-                    "%s is watched by several assets: after a restart, it begins anew", self._name
-                )
-                self._trigger.asset_state_store = None
-        self.last = stored if isinstance(stored, int) else await newest()
-        if stored is None:
-            await self._write(self.last)
-
-    async def store(self, batch: Batch) -> None:
-        """Stores the position after events that fired, and once an hour."""
-        position = max(self.last, batch.position)
-        is_due = self.has_fired or time.monotonic() - self._stored_at > _STORED
-        if is_due and batch.persisted() >= self.last:
-            await self._write(position if not batch.events else self.last)
-            self.has_fired, self._stored_at = False, time.monotonic()
-
-    async def _write(self, position: int) -> None:
-        if self._trigger.asset_state_store is not None:
-            try:
-                await self._trigger.asset_state_store.aset(self._name, position)
-            except AirflowRuntimeError as error:
-                self._trigger.log.warning("The position of %s is not stored: %s", self._name, error)
+        failed = [item.broker_payload[0] for item in batch if item.outcome.failed]
+        if self._keeper:
+            last = batch[-1].broker_payload[1]
+            self._keeper.stored(self, last, (self._table, min(failed)) if failed else None)
 
 
 def _newest(client: MetastoreClient) -> int:
     return int(client.methods.get_current_notificationEventId().eventId)
 
 
-def _hub(hub: Hub | None, conn_id: str) -> Hub:
-    if hub is None:
+def keeper_of(link: Link, conn_id: str) -> Keeper:
+    """Returns what keeps the position of the watchers of a connection. Raises InvalidAddressError without a stream."""
+    if link.hub is None:
         text = f'The connection {conn_id} has no address of an HTTP port. Write {{"{HTTP}": "http://host:9180"}}'
         raise InvalidAddressError(f"{text} into its extra options")
-    return hub
+    name = f"{VARIABLE}{conn_id}"
+
+    async def load() -> Any:
+        return await asyncio.to_thread(Variable.get, name, None, deserialize_json=True)
+
+    async def save(value: dict[str, Any]) -> None:
+        await asyncio.to_thread(Variable.set, name, value, "Where watchers of a metastore are", serialize_json=True)
+
+    if link.keeper is None:
+        link.keeper = Keeper(link.hub, socket.gethostname(), lambda: link.call(_newest), load, save)
+    return link.keeper

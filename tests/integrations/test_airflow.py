@@ -152,7 +152,7 @@ def test_the_page(airflow: Airflow, metastore: Metastore) -> None:
     airflow.run("shop_report", "2026-01-05")
     for task in ("orders", "hours"):
         airflow.wait(airflow.has("shop_report", task, "deferred"), f"{task} waits for a table that does not exist")
-    airflow.wait(lambda: airflow.rows("SELECT 1 FROM asset_state_store"), "the watcher has begun")
+    airflow.wait(lambda: airflow.rows("SELECT 1 FROM variable"), "the watcher has begun")
     metastore.create("shop", ("orders", KEYS), ("clicks", HOURS))
     metastore.add("shop", "orders", "2026-01-05")
     for hour in ("00", "01", "02"):

@@ -82,8 +82,7 @@ def test_from_a_commit_to_a_running_task(
     metastore.create("speed", *((f"t{number}", KEYS) for number in range(MEASURED)))
     begun = time.monotonic()
     with running(airflow):
-        count = "SELECT count(*) FROM asset_state_store"
-        airflow.wait(lambda: airflow.rows(count)[0][0] >= WATCHERS, "all watchers have begun", patience=1500)
+        airflow.wait(lambda: airflow.log("triggerer").count(" starting ") >= WATCHERS, "all watchers begin", 1500)
         ready = time.monotonic() - begun
         committed: dict[int, float] = {}
         for number in range(EVENTS):
