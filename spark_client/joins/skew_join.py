@@ -15,7 +15,7 @@ from spark_client.errors import InvalidStatementError
 from spark_client.joins.heavy_keys import HeavyValues, listed_values, recorded_values
 from spark_client.joins.split import SplittableJoin
 from spark_client.jvm.columns import CHAR_TYPE
-from spark_client.jvm.plans import analyzed_plan, frame_of, nodes
+from spark_client.jvm.plans import analyzed_plan, frame_of, nodes, tables_of
 
 _log = logging.getLogger(__name__)
 _NO_METASTORE = "this session was not started by spark_client.session, so it has no metastore: pass values=…"
@@ -107,7 +107,7 @@ def _heavy(
         types = {field.name.lower(): field.metadata.get(CHAR_TYPE, "") for field in left.schema.fields}
         return listed_values(texts, values, types)
     metastore = context_of(left.sparkSession, _NO_METASTORE).metastore
-    names_of_tables = [table] if table else list(_tables(analyzed_plan(left)))
+    names_of_tables = [table] if table else list(tables_of(nodes(analyzed_plan(left))))
     for name in names_of_tables:
         database, _, plain_name = name.rpartition(".")
         candidate = metastore.get_table(database or left.sparkSession.catalog.currentDatabase(), plain_name)
@@ -133,7 +133,7 @@ def apply_skew_join_hint(spark: SparkSession, metastore: MetastoreClient, node: 
     if sides[0].equals(node.right()) and join is not None:
         join = join.mirrored()
     columns = ""
-    for table in _tables(sides[0]):
+    for table in tables_of(nodes(sides[0])):
         database, _, name = table.rpartition(".")
         heavy = recorded_values(metastore, metastore.get_table(database or spark.catalog.currentDatabase(), name))
         columns = ", ".join(heavy.columns) if heavy else columns
@@ -161,15 +161,3 @@ def warn_of_unknown_tables(tables: Sequence[str], known: Sequence[str]) -> None:
 def _aliases(plan: Any) -> Iterator[str]:
     """Yields the aliases of a plan's tables, in lower case."""
     return (str(node.alias()).lower() for node in nodes(plan) if node.nodeName() == "SubqueryAlias")
-
-
-def _tables(plan: Any) -> Iterator[str]:
-    """Yields the names of the metastore's tables that a plan reads, from left to right."""
-    for node in nodes(plan):
-        name = node.nodeName()
-        if name.startswith("Relation") or name == "LogicalRelation":
-            table = node.catalogTable()
-            if table.isDefined():
-                yield str(table.get().identifier().unquotedString()).removeprefix("spark_catalog.")
-        elif name == "HiveTableRelation":
-            yield str(node.tableMeta().identifier().unquotedString()).removeprefix("spark_catalog.")

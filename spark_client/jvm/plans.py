@@ -104,6 +104,18 @@ def nodes_and_subqueries(plan: Any) -> Iterator[Any]:
             waiting.extend(reversed(list(elements(below))))
 
 
+def tables_of(plan_nodes: Iterable[Any]) -> Iterator[str]:
+    """Yields the names of the metastore's tables among the nodes of a logical plan."""
+    for node in plan_nodes:
+        name = node.nodeName()
+        if name.startswith("Relation") or name == "LogicalRelation":
+            table = node.catalogTable()
+            if table.isDefined():
+                yield str(table.get().identifier().unquotedString()).removeprefix("spark_catalog.")
+        elif name == "HiveTableRelation":
+            yield str(node.tableMeta().identifier().unquotedString()).removeprefix("spark_catalog.")
+
+
 def tasks_of(frame: DataFrame) -> int | None:
     """Returns the number of tasks that produce the rows, or None if a shuffle makes it unknown until execution."""
     tasks = 0

@@ -34,6 +34,7 @@ from spark_client.write.placement import Write
 from spark_client.write.publication import publish
 from spark_client.write.result import WriteResult, result_of
 from spark_client.write.rows import normalise_static, table_rows
+from spark_client.write.run_events import run_events
 from spark_client.write.skewed_directory import directory_number_by_partition
 from spark_client.write.snapshot import PartNumbers, Snapshot, Values, skews_unlike_table, take_snapshot
 from spark_client.write.staging import StagedFile, WriteDirectory, file_format, write_staging
@@ -91,7 +92,7 @@ def insert_all(context: Context, inserts: Sequence[Insert]) -> list[WriteResult]
         WriteFailedError: The Spark job or the file system failed.
         WriteUncertainError: The connection to the metastore was lost during publishing; the outcome is unknown.
     """
-    with ExitStack() as stack:
+    with run_events(context, [(insert.table, insert.data) for insert in inserts]) as report, ExitStack() as stack:
         tables = dict.fromkeys(insert.table.lower() for insert in inserts if insert.batch is None)
         batches = {table: stack.enter_context(statement_of_batch(context.spark, table)) for table in tables}
         pending = [
@@ -103,7 +104,9 @@ def insert_all(context: Context, inserts: Sequence[Insert]) -> list[WriteResult]
         for part in pending:
             part.stage(chosen[part.table])
         _check_disjoint(pending)
-        return _publish(context, pending)
+        results = _publish(context, pending)
+        report(results)
+        return results
 
 
 class _PendingInsert:

@@ -333,7 +333,8 @@ def writers(calls: int, rounds: int) -> None:
             for call in range(calls):
                 client.add_partition(partition(base, table, [f"{number}-{call}"]))
             if number > 3:  # the first blocks warm up
-                spent[is_on].append((_processor(worker, database) - before) / calls)
+                after = _processor(worker, database)
+                spent[is_on].append(sum(after[each] - before[each] for each in after.keys() & before.keys()) / calls)
         sent = len((folder / "arrivals").read_text().splitlines())
     ratios = [one / other - 1 for one, other in zip(spent[True], spent[False], strict=True)]
     error = statistics.stdev(ratios) / len(ratios) ** 0.5 if len(ratios) > 1 else 0.0
@@ -350,11 +351,11 @@ def _wait_for_sender(database: Any, *, is_on: bool) -> None:
     time.sleep(1.2)
 
 
-def _processor(worker: int, database: Any) -> float:
-    """Returns the seconds of processor time of the worker and of its sessions of PostgreSQL (Linux: schedstat)."""
+def _processor(worker: int, database: Any) -> dict[str, float]:
+    """Returns the seconds of processor time of each thread of the worker and of its sessions of PostgreSQL."""
     processes = [worker, *database.execute(text(_SESSIONS)).scalars()]
     threads = [thread for process in processes for thread in Path(f"/proc/{process}/task").iterdir()]
-    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
+    return {str(thread): int((thread / "schedstat").read_text().split()[0]) / 1e9 for thread in threads}
 
 
 if __name__ == "__main__":
