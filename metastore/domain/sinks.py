@@ -98,6 +98,8 @@ def _check_address(name: str, parts: SplitResult) -> None:
     """Raises ConfigurationError. Does not repeat the address, which may contain a secret."""
     if parts.scheme not in ("http", "https", "kafka") or not parts.netloc:
         raise ConfigurationError(f"sinks: the address of {name} must begin with https://, http:// or kafka://: {_FORM}")
+    if not parts.geturl().isascii() or not parts.geturl().isprintable():
+        raise ConfigurationError(f"sinks: the address of {name} must be in ASCII: percent-encode other characters")
     if "@" in parts.netloc:
         raise ConfigurationError(f"sinks: the address of {name} must have no user and password; messages are signed")
     if parts.scheme == "kafka" and not _TOPIC.fullmatch(parts.path.removeprefix("/")):

@@ -63,7 +63,7 @@ class Webhook:
         except TimeoutError:
             self.close()
             return Failure(f"{self._sink.shown_address} does not answer within {self._sink.timeout:g} s")
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:  # the last one from an impossible host name
             self.close()
             reason = " ".join(str(error).split())[:200] or type(error).__name__
             return Failure(f"{self._sink.shown_address} cannot be reached: {reason}")

@@ -81,6 +81,7 @@ def test_sinks_are_parsed() -> None:
         ("hook=https:///x#secret_file=/s", "must begin with https://"),
         ("hook=https://host:x/#secret_file=/s", "hook: Port"),
         ("hook=https://ann:secret@host/#secret_file=/s", "must have no user and password"),
+        ("hook=https://host/ü#secret_file=/s", "must be in ASCII: percent-encode"),
         ("hook=https://host/", "hook needs secret_file"),
         ("hook=https://host/#secret_file=/s&secret=x", "has no option secret; it can have database"),
         ("hook=https://host/#secret_file=/s&table=t", "table needs the option database"),

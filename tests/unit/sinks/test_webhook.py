@@ -126,7 +126,13 @@ def test_a_long_answer_is_not_read(sink: Callable[..., Sink]) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["http://127.0.0.1:1/x", "http://no-such-host.invalid/x", "https://127.0.0.1:1/x?k=v"]
+    "address",
+    [
+        "http://127.0.0.1:1/x",
+        "http://no-such-host.invalid/x",
+        f"http://{'x' * 70}.invalid/x",
+        "https://127.0.0.1:1/x?k=v",
+    ],
 )
 def test_a_receiver_that_cannot_be_reached_is_named(sink: Callable[..., Sink], address: str) -> None:
     outcome = Webhook(sink(address)).send(MESSAGES, NEVER)
