@@ -16,8 +16,18 @@ from tests.interop.java import java_home
 from tests.interop.maven import UnavailableError, fetched
 from tests.interop.python import python_with
 from tests.wire.console.conftest import Console
+from tests.wire.console.conftest import password_file as password_file
 from tests.wire.iceberg.conftest import console as console
 from tests.wire.iceberg.conftest import make_table, rows
+from tests.wire.iceberg.test_secured import Secured
+from tests.wire.iceberg.test_secured import own_authority as own_authority
+from tests.wire.iceberg.test_secured import secured as secured
+from tests.wire.security.conftest import authority as authority
+from tests.wire.security.conftest import host_pem as host_pem
+from tests.wire.security.conftest import start as start
+from tests.wire.security.conftest import tls_options as tls_options
+from tests.wire.security.test_jwt import Issuer
+from tests.wire.security.test_jwt import issuer as issuer
 
 VERSION, BUILD = "1.4.4", "1.4.4.20260205"
 EXTENSIONS = ("httpfs", "avro", "iceberg")
@@ -50,19 +60,35 @@ print(json.dumps([[list(row) for row in spark.sql(text).collect()] for text in s
 
 def duckdb(console: Console, *statements: str) -> list[str]:
     """Runs statements after the attachment of the guide. Returns the printed rows of each."""
+    match = re.search(r"ATTACH .*(?=;)", PAGE.read_text())
+    assert match
+    attach = match[0].replace("http://localhost:9180", console.url)
+    return duckdb_with(attach, *statements)[1:]
+
+
+def duckdb_with(*statements: str) -> list[str]:
+    """Runs statements. Returns the printed rows of each."""
+    ran = run_duckdb(*statements)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines()
+
+
+def duckdb_error(*statements: str) -> str:
+    """Runs statements. Returns the error of the last one, without the similar names that DuckDB proposes."""
+    ran = run_duckdb(*statements)
+    assert ran.returncode, ran.stdout
+    assert len(ran.stdout.splitlines()) == len(statements) - 1, ran.stderr
+    return ran.stderr.partition("Error: ")[2].partition("Did you mean")[0].strip()
+
+
+def run_duckdb(*statements: str) -> subprocess.CompletedProcess[str]:
     packages = [f"duckdb=={VERSION}", *(f"duckdb-ext-{name}=={BUILD}" for name in EXTENSIONS)]
     try:
         python = python_with(*packages)
     except UnavailableError as error:
         pytest.skip(str(error))
-    match = re.search(r"ATTACH .*(?=;)", PAGE.read_text())
-    assert match
-    attach = match[0].replace("http://localhost:9180", console.url)
-    ran = subprocess.run(
-        [python, "-c", SCRIPT, attach, *statements], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout.splitlines()[1:]
+    command = [python, "-c", SCRIPT, *statements]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def ids(console: Console, table: str) -> list[int]:
@@ -192,3 +218,22 @@ def test_spark_reads_and_writes(console: Console) -> None:
     with console.client() as client:
         by_rest, by_thrift = (client.get_table(database, name) for name in ("by_rest", "by_thrift"))
     assert described(by_rest) == described(by_thrift)
+
+
+def test_duckdb_with_tls_and_a_token(secured: Secured, issuer: Issuer) -> None:
+    """A user with a JWT sees and reads what the grants permit; hidden tables look like missing ones."""
+    before = [f"SET ca_cert_file = '{secured.authority.pem}'"]
+    options = f"TYPE iceberg, ENDPOINT '{secured.url}/iceberg', TOKEN '{issuer.token('alice')}'"
+    attach = f"ATTACH 'hive' AS lake ({options})"
+    printed = duckdb_with(
+        *before,
+        attach,
+        "SELECT id FROM lake.secured.shared",
+        "SELECT table_name FROM duckdb_tables() WHERE database_name = 'lake' AND schema_name = 'secured'",
+    )
+    assert printed[2:] == ["[(1,)]", "[('shared',)]"]
+    hidden, missing = (
+        duckdb_error(*before, attach, f"SELECT * FROM lake.secured.{name}") for name in ("hidden", "nothing")
+    )
+    assert "does not exist" in hidden
+    assert hidden.replace("hidden", "nothing") == missing
