@@ -22,6 +22,7 @@ COMMANDS = {
     "races": ["tests.bench.faults", "races", "--rounds", "2"],
     "advice": ["tests.bench.advice", "--rows", "2000", "--partitions", "2", "--each", "500", "--queries", "5"],
     "scan-record": ["tests.bench.scan_record", "--rounds", "10", "--calls", "2"],
+    "compaction": ["tests.bench.compaction", "--partitions", "2", "--files", "3", "--rows", "10", "--rounds", "1"],
     "zipf": ["tests.bench.zipf", "--partitions", "2", "--rows", "300", "--rounds", "1", "--no-write"],
     "reading": ["tests.bench.reading", "--partitions", "10", "--files", "1", "--rows", "10", "--rounds", "1"],
     "reading-memory": ["tests.bench.reading_memory", "--partitions", "1000", "--read", "files"],
@@ -33,7 +34,7 @@ COMMANDS = {
 # make long
 LONG = (
     *("bench", "processor", "walk", "hive-sql", "discovery", "promises", "advice", "scan-record", "zipf"),
-    *("reading", "reading-memory", "iceberg-rest", "two-doors", "sinks", "random-sql"),
+    *("reading", "reading-memory", "iceberg-rest", "two-doors", "sinks", "random-sql", "compaction"),
 )
 PRINTED = {
     "bench": "written to",
@@ -45,6 +46,7 @@ PRINTED = {
     "races": "check: 0 problems",
     "advice": "bench.zipf",
     "scan-record": "the record",
+    "compaction": "6 files",
     "zipf": "list bucketing",
     "reading": "given the files by hand",
     "reading-memory": "files: 1,000 in",
