@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from spark_client import Session
+from spark_client import Session, scan_report
 from tests.bench.spark import session
 
 _POLICY: Final = "'care.compaction' = 'on', 'care.compaction.quiet.period' = '0', 'care.compaction.min.files' = '2'"
@@ -56,7 +56,7 @@ def _round(spark: Session, table: str, target: Path, size: tuple[int, int, int],
         raise SystemExit("the rows differ")
     after = _seconds(lambda: _row(spark, _HASH.format(table)))
     speeds = {name: amount / taken / 2**20 for name, taken in seconds.items()}
-    compacted = spark.sql(f"SELECT count(DISTINCT input_file_name()) AS files FROM {table}").collect()[0].files
+    compacted = scan_report(spark.table(table)).scans[0].kept.files
     click.echo(
         f"{count:,} files ({amount / 2**20:.1f} MiB) become {compacted:,}: OPTIMIZE {seconds['ours']:.1f} s "
         f"({speeds['ours']:.2f} MiB/s), plain Spark {seconds['plain']:.1f} s ({speeds['plain']:.2f} MiB/s), "
