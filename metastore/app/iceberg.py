@@ -28,9 +28,8 @@ def make_iceberg(visitors: Visitors, *, read_only: bool) -> IcebergRoutes:
         current = caller.get()
         return current.user if current else None
 
-    texts = MetadataTexts(application.read_file)
-    reader = Reader(ask, texts, require_select)
-    committer = Committer(ask, WarehouseFiles(application), application.require, user, texts.note)
+    reader = Reader(ask, MetadataTexts(application), require_select)
+    committer = Committer(ask, WarehouseFiles(application), application.require, user)
     repetitions = Repetitions(application.find_request, application.record_request, user, reader)
     catalog = Catalog(reader, Writer(ask, reader, committer), Namespaces(ask, reader), repetitions)
     return IcebergRoutes(visitors.authenticator, catalog, visitors.as_visitor, CONNECTIONS, read_only=read_only)

@@ -173,6 +173,13 @@ class Application:
         """
         return self._warehouse.read_file(location, most)
 
+    def file_version(self, location: str) -> tuple[int, ...] | None:
+        """Returns the version of a local file (`Warehouse.version`).
+
+        Raises InvalidOperationError outside of the roots.
+        """
+        return self._warehouse.version(location)
+
     def find_request(self, user: str, key: str) -> RequestKey | None:
         """Returns the request of a user that was recorded with this key."""
         with self._store.read() as work:

@@ -94,12 +94,11 @@ class Committer:
         files: Files,
         require: Callable[..., object],
         user: Callable[[], str | None],
-        note: Callable[[str, bytes], object] = lambda *_: None,
     ) -> None:
         """`require`: raises PermissionDeniedError or NotFoundError unless the caller meets requirements. `user`:
-        returns the name of the caller. `note`: called with the location and the text of each new metadata.
+        returns the name of the caller.
         """
-        self._methods, self._files, self._require, self._user, self._note = methods, files, require, user, note
+        self._methods, self._files, self._require, self._user = methods, files, require, user
 
     def commit(self, prepare: Prepare, *, answers: bool = True) -> list[Committed]:
         """Prepares and commits, again if another client was faster. Returns the new states in the order of the changes.
@@ -148,8 +147,6 @@ class Committer:
                 if answers:
                     note_location(pending[0][1].location)
                 self._methods("commit_tables", commits)
-        for change, state in pending:
-            self._note(state.location, change.content or b"")
         for base, state in zip(bases, states, strict=True):
             self._delete(outdated(base, state.metadata))
         return [

@@ -86,7 +86,7 @@ class Reader:
     ) -> None:
         """`require_select`: raises PermissionDeniedError or NotFoundError if the caller may not read a table."""
         self._methods = methods
-        self.metadata, self.metadata_anew = texts.read, texts.read_anew
+        self.metadata = texts.read
         self._require_select = require_select
 
     def config(self, warehouse: str, endpoints: Sequence[str], lifetime: str) -> dict[str, Any]:

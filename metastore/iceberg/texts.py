@@ -1,13 +1,8 @@
-"""The texts of metadata files that were read or written lately.
-
-A metadata file never changes: a commit writes a new one. Most requests are about tables that have just been loaded.
-"""
+"""The texts of large metadata files that were read lately, while the files are unchanged."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 from metastore.caches import Cache
 from metastore.errors import MetastoreError
@@ -15,38 +10,46 @@ from metastore.iceberg.errors import NOT_FOUND, RestError, rest_error
 from metastore.iceberg.metadata import MOST, plain
 
 _BYTES: Final = 32 * 2**20
-_AGE: Final = 60.0  # seconds, after which an administrator's repair of a file takes effect
+_SMALLEST: Final = 64 * 2**10  # bytes: a smaller file is read and checked as fast as its version
+
+
+class _Known(NamedTuple):
+    text: bytes
+    version: tuple[int, ...]
+
+
+class FilesToRead(Protocol):
+    """The files within the roots. All methods raise MetastoreError."""
+
+    def read_file(self, location: str, most: int) -> bytes | None:
+        """Returns the first bytes of a file; None if it does not exist."""
+
+    def file_version(self, location: str) -> tuple[int, ...] | None:
+        """Returns the size of a file, and numbers that change when it is replaced; None if it does not exist, or if the
+        file system does not tell without a request."""
 
 
 class MetadataTexts:
-    """Reads the JSON texts of metadata files, each at most once a minute while there is room for it."""
+    """Reads the JSON texts of metadata files. Parsing a large one again would take most of the time of a load."""
 
-    def __init__(
-        self, read_file: Callable[[str, int], bytes | None], clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        """`read_file`: returns the first bytes of a file within the roots, None without one. `clock`: seconds."""
-        self._read_file, self._clock = read_file, clock
-        self._texts: Cache[str, tuple[bytes, float]] = Cache(_BYTES)
+    def __init__(self, files: FilesToRead) -> None:
+        self._files = files
+        self._known: Cache[str, _Known] = Cache(_BYTES)
 
     def read(self, location: str) -> bytes:
         """Returns the text of a metadata file. Raises RestError."""
-        known = self._texts.get(location)
-        if known is not None and self._clock() - known[1] < _AGE:
-            return known[0]
-        return self.read_anew(location)
-
-    def read_anew(self, location: str) -> bytes:
-        """Returns the text of a metadata file that may have been replaced. Raises RestError."""
         try:
-            content = self._read_file(location, MOST + 1)
+            known = self._known.get(location)
+            if known is not None and self._files.file_version(location) == known.version:
+                return known.text
+            content = self._files.read_file(location, MOST + 1)
+            large = content is not None and len(content) >= _SMALLEST
+            version = self._files.file_version(location) if large else None
         except MetastoreError as error:
             raise rest_error(error) from error
         if content is None:
             raise RestError(404, NOT_FOUND, f"Failed to open input stream for file: {location} does not exist")
         text = plain(content, location)
-        self.note(location, text)
+        if version is not None and version[0] == len(content):
+            self._known.put(location, _Known(text, version), len(text))
         return text
-
-    def note(self, location: str, text: bytes) -> None:
-        """Keeps the text of a file that was written."""
-        self._texts.put(location, (text, self._clock()), len(text))

@@ -77,7 +77,7 @@ class Writer:
                 raise _exists(name, existing)
             present = self._reader.find_table(catalog, namespace, name.name)
         self._committer.check_rights(name, location, creates=present is None)
-        content = self._reader.metadata_anew(location)
+        content = self._reader.metadata(location)
         if not document(content, location).get("location"):
             raise RestError(400, BAD_REQUEST, f"{location} is no metadata of a table: it has no location")
         if present is None:
@@ -131,7 +131,7 @@ class Writer:
         name = self._new_name(catalog, namespace, request, "View")
         location = field(request, "metadata-location", str)
         self._committer.check_rights(name, location, creates=True)
-        content = self._reader.metadata_anew(location)
+        content = self._reader.metadata(location)
         if not document(content, location).get("view-uuid"):
             raise RestError(400, BAD_REQUEST, f"{location} is no metadata of a view")
         change = Change(name, content, is_view=True, registers=location)

@@ -6,6 +6,7 @@ Errors of a file system are raised as one line that names the location and the f
 from __future__ import annotations
 
 import errno
+import os
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -181,6 +182,22 @@ class Warehouse:
                     return None
                 raise
             return content
+
+    def version(self, location: str) -> tuple[int, ...] | None:
+        """Returns the size of a local file, and numbers that change when it is replaced; None for a missing one, and on
+        other file systems, which would need a request.
+        """
+        self.roots.require([location])
+        with opened(location) as (files, path):
+            if "file" not in files.protocol:
+                return None
+            try:
+                state = os.stat(path)  # noqa: PTH116 - as in `literal_paths`, by texts
+            except OSError as error:
+                if means_missing(error):
+                    return None
+                raise
+            return state.st_size, state.st_mtime_ns, state.st_ino
 
     def write_file(self, location: str, content: bytes, *, durable: bool = True) -> None:
         """Creates or replaces a small file, and creates its parent directory.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from metastore.errors import (
@@ -99,7 +101,7 @@ def test_a_file_that_cannot_be_written_is_a_certain_failure() -> None:
 
 def test_a_database_that_does_not_answer_is_a_certain_failure() -> None:
     call, disk = raising(UnavailableError("PostgreSQL does not answer")), Disk()
-    reader = Reader(call, MetadataTexts(lambda *_: None), lambda _: None)
+    reader = Reader(call, MetadataTexts(cast(Any, None)), lambda _: None)
     with pytest.raises(RestError, match="PostgreSQL does not answer") as raised:
         Writer(call, reader, committer(disk, call)).commit_table("hive", ["db"], "t", {"updates": []})
     assert (raised.value.status, raised.value.kind, disk.files) == (409, "CommitFailedException", {})

@@ -30,8 +30,8 @@ class Catalogs:
 
 @pytest.fixture(scope="module")
 def routes() -> IcebergRoutes:
-    reader = Reader(lambda *_: Catalogs, MetadataTexts(lambda *_: None), lambda _: None)
     nothing = cast(Any, None)
+    reader = Reader(lambda *_: Catalogs, MetadataTexts(nothing), lambda _: None)
 
     def as_visitor(_: Visitor, function: Callable[[], Any]) -> Any:
         return function()

@@ -1,4 +1,4 @@
-"""The texts of metadata files that were read lately."""
+"""The texts of large metadata files that were read lately."""
 
 from __future__ import annotations
 
@@ -11,16 +11,25 @@ LOCATION = "file:/w/t/metadata/00000-a.metadata.json"
 
 
 class Disk:
-    """Counts the reads of files in memory."""
+    """Files in memory. Counts how often they are read."""
 
     def __init__(self) -> None:
-        self.files = {LOCATION: b'{"a": 1}'}
-        self.reads = 0
-        self.now = 0.0
+        self.files: dict[str, bytes] = {}
+        self.reads = self.number = 0
+        self.tells_versions = True
+        self.replace("a")
 
-    def read(self, location: str, most: int) -> bytes | None:
+    def replace(self, letter: str, size: int = 2**17) -> None:
+        self.files[LOCATION] = b'{"%b": "%b"}' % (letter.encode(), b"x" * size)
+        self.number += 1
+
+    def read_file(self, location: str, most: int) -> bytes | None:
         self.reads += 1
         return self.files.get(location, b"")[:most] or None
+
+    def file_version(self, location: str) -> tuple[int, ...] | None:
+        content = self.files.get(location)
+        return (len(content), self.number) if content is not None and self.tells_versions else None
 
 
 @pytest.fixture
@@ -30,38 +39,33 @@ def disk() -> Disk:
 
 @pytest.fixture
 def texts(disk: Disk) -> MetadataTexts:
-    return MetadataTexts(disk.read, lambda: disk.now)
+    return MetadataTexts(disk)
 
 
-def test_a_file_is_read_once_a_minute(disk: Disk, texts: MetadataTexts) -> None:
-    assert [texts.read(LOCATION), texts.read(LOCATION)] == [b'{"a": 1}'] * 2
+def test_a_large_file_is_read_again_only_after_a_change(disk: Disk, texts: MetadataTexts) -> None:
+    assert texts.read(LOCATION) == texts.read(LOCATION) == disk.files[LOCATION]
     assert disk.reads == 1
-    disk.files[LOCATION] = b'{"a": 2}'
-    disk.now = 59.0
-    assert texts.read(LOCATION) == b'{"a": 1}'
-    disk.now = 61.0
-    assert texts.read(LOCATION) == b'{"a": 2}'
-
-
-def test_a_registration_reads_the_file_anew(disk: Disk, texts: MetadataTexts) -> None:
-    texts.read(LOCATION)
-    disk.files[LOCATION] = b'{"a": 2}'
-    assert texts.read_anew(LOCATION) == b'{"a": 2}'
-    assert texts.read(LOCATION) == b'{"a": 2}'
-
-
-def test_a_written_file_is_not_read(disk: Disk, texts: MetadataTexts) -> None:
-    texts.note(LOCATION, b"{}")
-    assert texts.read(LOCATION) == b"{}"
-    assert disk.reads == 0
-
-
-def test_neither_a_missing_nor_a_broken_file_is_kept(disk: Disk, texts: MetadataTexts) -> None:
-    disk.files = {}
+    disk.replace("b")
+    assert texts.read(LOCATION) == disk.files[LOCATION]
+    assert disk.reads == 2
+    del disk.files[LOCATION]
     with pytest.raises(RestError, match="does not exist"):
         texts.read(LOCATION)
-    disk.files[LOCATION] = b"no JSON"
+
+
+@pytest.mark.parametrize(("size", "tells_versions"), [(10, True), (2**17, False)])
+def test_other_files_are_read_each_time(disk: Disk, texts: MetadataTexts, size: int, *, tells_versions: bool) -> None:
+    """Small ones, and those in object stores, where a version costs a request, too."""
+    disk.tells_versions = tells_versions
+    disk.replace("a", size)
+    for _ in range(2):
+        assert texts.read(LOCATION) == disk.files[LOCATION]
+    assert disk.reads == 2
+
+
+def test_a_broken_file_is_not_kept(disk: Disk, texts: MetadataTexts) -> None:
+    disk.files[LOCATION] = b"no JSON" * 2**14
     with pytest.raises(RestError, match="no metadata of Iceberg"):
         texts.read(LOCATION)
-    disk.files[LOCATION] = b"{}"
-    assert texts.read(LOCATION) == b"{}"
+    disk.replace("a")
+    assert texts.read(LOCATION) == disk.files[LOCATION]

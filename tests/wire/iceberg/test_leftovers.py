@@ -61,7 +61,7 @@ def writer_of(catalog: RestoredCatalog) -> Writer:
     """Returns what answers commits by REST on the present database."""
     application = catalog.application
     ask = application.dispatcher.call
-    reader = Reader(ask, MetadataTexts(application.read_file), lambda _: None)
+    reader = Reader(ask, MetadataTexts(application), lambda _: None)
     return Writer(ask, reader, Committer(ask, WarehouseFiles(application), lambda *_: None, lambda: None))
 
 
