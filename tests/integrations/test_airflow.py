@@ -56,6 +56,15 @@ with DAG("existing", start_date=datetime(2026, 1, 1), schedule=None, catchup=Fal
 
     [named, filtered, by_name] >> report()
 """
+CARE = """
+from datetime import datetime
+from airflow.sdk import DAG
+from metastore.airflow.care import TableCareOperator
+
+with DAG("care", start_date=datetime(2026, 1, 1), schedule=None):
+    TableCareOperator(task_id="care", name="cared", max_minutes=1)
+    TableCareOperator(task_id="missing", name="cared.missing", max_minutes=1)
+"""
 IMPORT = re.compile(r"airflow\.providers\.apache\.hive\.sensors\.\w+")
 SIGNATURES = """
 import inspect, json, sys
@@ -133,6 +142,7 @@ def airflow(venv: Path, metastore: Metastore, tmp_path_factory: pytest.TempPathF
     for number, block in enumerate(blocks):
         (made.dags / f"page_{number}.py").write_text(block)
     (made.dags / "existing.py").write_text(IMPORT.sub("metastore.airflow.sensors", EXISTING))
+    (made.dags / "care.py").write_text(CARE)
     with running(made):
         yield made
 
@@ -176,6 +186,22 @@ def test_an_existing_dag_runs_with_other_imports(airflow: Airflow, metastore: Me
     assert airflow.states("existing")["named"] == "deferred"
     metastore.add("old", "clicks", "2026-01-05", "00")
     airflow.wait(airflow.has("existing", "report", "success"), "the report runs")
+
+
+def test_an_operator_cares_for_tables(airflow: Airflow, metastore: Metastore) -> None:
+    retention = {"care.retention.key": "ds", "care.retention.period": "30d"}
+    with connected(metastore.server) as client:
+        client.create_database(Database("cared"))
+        client.create_table(table("cared", "old", KEYS, parameters=retention))
+    for day in ("2001-01-01", "2999-01-01"):
+        metastore.add("cared", "old", day)
+    airflow.run("care", "2026-01-05")
+    airflow.wait(airflow.has("care", "care", "success"), "table care runs")
+    with connected(metastore.server) as client:
+        assert client.get_partition_names("cared", "old", -1) == ["ds=2999-01-01"]
+    ((value,),) = airflow.rows("SELECT value FROM xcom WHERE dag_id = 'care' AND key = 'return_value'")
+    assert [row["partition"] for row in json.loads(value)] == ["ds=2001-01-01"]
+    airflow.wait(airflow.has("care", "missing", "failed"), "the other table does not exist")
 
 
 def test_waiters_survive_kills_of_server_and_triggerer(airflow: Airflow, metastore: Metastore) -> None:

@@ -52,7 +52,7 @@ with DAG("quiet", schedule=AssetAll(*(asset(number) for number in range(MEASURED
 
 
 def shown(name: str, seconds: list[float]) -> str:
-    cuts = quantiles(sorted(seconds), n=100)
+    cuts = quantiles(sorted(seconds), n=100, method="inclusive")
     return f"{name}: p50 {cuts[49]:.2f} s, p99 {cuts[98]:.2f} s, largest {max(seconds):.2f} s of {len(seconds)}"
 
 
