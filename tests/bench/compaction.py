@@ -71,14 +71,14 @@ def _filled(spark: Session, table: str, partitions: int, files: int, rows: int) 
         f"CREATE TABLE {table} (id BIGINT, word STRING, price DOUBLE) PARTITIONED BY (ds STRING) STORED AS PARQUET "
         f"TBLPROPERTIES ({_POLICY})"
     )
-    numbers = spark.range(0, partitions * files * rows, 1, files).selectExpr(
-        "id",
-        "concat('word-', id % 1000) AS word",
-        "id / 7 AS price",
-        f"format_string('day-%05d', id % {partitions}) AS ds",
-    )
-    numbers.createOrReplaceTempView("numbers")
-    spark.sql(f"INSERT INTO {table} SELECT * FROM numbers")
+    each = partitions * rows
+    for number in range(files):  # an INSERT writes one file into each partition
+        numbers = spark.range(number * each, (number + 1) * each)
+        numbers.createOrReplaceTempView("numbers")
+        spark.sql(
+            f"INSERT INTO {table} SELECT id, concat('word-', id % 1000), id / 7, "
+            f"format_string('day-%05d', id % {partitions}) FROM numbers"
+        )
     return Path(urlsplit(spark.metastore.get_table("default", table).location).path)
 
 
