@@ -1,6 +1,6 @@
 # Start with `make demo`, `make test` or `make docs`. Each creates .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help demo test long quick lint collect docs bench bench-advice bench-iceberg bench-scan-record bench-sql bench-zipf crash care-kills faults outages two-doors bench-sinks promises random-sql readers audit image-steps spark-versions spark-interfaces interop integrations hive-tests generate clean
+.PHONY: $(shell sed -n "s|^\([a-z-]*\):.*|\1|p" $(MAKEFILE_LIST))
 READY := .venv/.ready
 DEMO_READY := .venv/.ready-demo
 CLASSES := .venv/class-data/spark.jsa
