@@ -29,6 +29,9 @@ import psutil
 from sqlalchemy import Engine, NullPool, create_engine, text
 from standardwebhooks.webhooks import Webhook
 
+from metastore.domain.cloud_events import message_of
+from metastore.domain.sinks import parse_sinks
+from metastore.sinks.opening import open_destination
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
 from tests.fixtures.installed_postgres import free_port
@@ -300,14 +303,25 @@ def receive(port: int, file: Path) -> None:
     asyncio.run(run())
 
 
+@main.command(hidden=True)
+@click.argument("sink")
+def imitate(sink: str) -> None:
+    """Sends a message for each line of its input, without a log."""
+    destination = open_destination(parse_sinks(sink)[0])
+    for number, _ in enumerate(sys.stdin):
+        event = {"id": number, "time": "2026-01-01T00:00:00Z", "type": "X", "database": "d", "table": "t"}
+        destination.send([message_of(event, "c", "")], 0)
+
+
 @main.command()
 @click.option("--calls", default=50, show_default=True, help="Calls in a block.")
 @click.option("--rounds", default=50, show_default=True, help="Blocks with a sink, and as many without.")
 def writers(calls: int, rounds: int) -> None:
     """Compares blocks of `add_partition` with a sink and without one, by turns.
 
-    The processor time is that of the server's worker and of its sessions of PostgreSQL, for each call: other work on
-    the machine, such as that of the sender and the receiver, has little effect on it.
+    The processor time is that of the server's worker and of its sessions of PostgreSQL, for each call. In the blocks
+    without a sink, another program sends as many messages to the same receiver, so that both kinds of block find
+    processors and caches equally busy: what differs is that the log is read.
     """
     with _folder() as folder, ExitStack() as stack:
         port = free_port()
@@ -323,6 +337,10 @@ def writers(calls: int, rounds: int) -> None:
         stack.callback(database.close)
         client = stack.enter_context(connected(server))
         base, table = new_table(client, [("ds", "string")])
+        command = [sys.executable, "-m", "tests.bench.sinks", "imitate", sink]
+        other = stack.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE))
+        assert other.stdin
+        stack.callback(other.stdin.close)
         worker = min(psutil.Process(server.process.pid).children(), key=lambda each: each.pid).pid
         spent: dict[bool, list[float]] = {True: [], False: []}
         for number in range(2 * rounds + 4):
@@ -332,6 +350,9 @@ def writers(calls: int, rounds: int) -> None:
             before = _processor(worker, database)
             for call in range(calls):
                 client.add_partition(partition(base, table, [f"{number}-{call}"]))
+                if not is_on:
+                    other.stdin.write(b"\n")
+                    other.stdin.flush()
             if number > 3:  # the first blocks warm up
                 after = _processor(worker, database)
                 spent[is_on].append(sum(after[each] - before[each] for each in after.keys() & before.keys()) / calls)
