@@ -34,7 +34,8 @@ def project(tmp_path: Path) -> Path:
     """The project, with the macros and models of the page."""
     folder = tmp_path / "project"
     shutil.copytree(PROJECT, folder)
-    (folder / "macros").mkdir()
+    for name in ("macros", "models"):  # Git has no empty folders
+        (folder / name).mkdir(exist_ok=True)
     skewed, orders, dependent, days = re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
     (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     texts = {
