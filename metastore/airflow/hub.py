@@ -113,10 +113,15 @@ class Hub:
 
     @contextmanager
     def subscribed(self, tables: Iterable[TableKey], wanted: Callable[[Event], bool]) -> Iterator[Subscription]:
-        """Yields a subscription. `wanted`: returns whether the waiter wants an event."""
+        """Yields a subscription. `wanted`: returns whether the waiter wants an event.
+
+        Raises the error that ended the stream.
+        """
+        if self.error:
+            raise self.error
         subscription = Subscription(self, tables, wanted)
         self._subscriptions.add(subscription)
-        if self._stream is None and self.error is None:
+        if self._stream is None:
             self._start(None, has_begun=False)
         try:
             yield subscription
@@ -139,10 +144,12 @@ class Hub:
     async def rewind(self, table: TableKey, after: int) -> None:
         """Sends the events after a number again, once somebody listens to the table. All waiters get them.
 
-        Those who ask while events are sent again wait for the end of that.
+        Those who ask while events are sent again wait for the end of that. Raises the error that ended the stream.
         """
-        while table not in self._by_table:
+        while table not in self._by_table and not self.error:
             await self._grown.wait()
+        if self.error:
+            raise self.error
         if self.position is not None and self.position <= after:
             return
         self._rewind_to = after if self._rewind_to is None else min(after, self._rewind_to)
@@ -219,5 +226,6 @@ class Hub:
     def _fail(self, stream: Stream, error: Exception) -> None:
         if stream is self._stream:
             self._stream, self.error = None, error
+            self._grown.set()
             for each in list(self._subscriptions):
                 each.fail(error)

@@ -206,6 +206,20 @@ def test_rejected_credentials_end_all_waits(run: Run) -> None:
     run(test)
 
 
+def test_a_stream_that_has_failed_is_an_error_for_later_waiters(run: Run) -> None:
+    async def test(link: Link, log: Log, catalog: Catalog) -> None:
+        assert link.hub
+        task = waiting(link)
+        rewinding = asyncio.ensure_future(link.hub.rewind(("d", "nobody"), 1))
+        await catalog.when_read()
+        log.opened[0].fail(AuthenticationError("no"))
+        for each in (task, rewinding, waiting(link)):
+            with pytest.raises(AuthenticationError):
+                await each
+
+    run(test)
+
+
 def test_thousands_of_waiters_share_one_stream(run: Run) -> None:
     async def test(link: Link, log: Log, catalog: Catalog) -> None:
         tasks = [waiting(link, Wait.of(f"d.t{number}", "ds=1")) for number in range(2_000)]
