@@ -35,8 +35,11 @@ class Stream(Protocol):
 class Subscription:
     """The events of some tables that a waiter wants, in their order."""
 
-    def __init__(self, hub: Hub, tables: Iterable[TableKey], wanted: Callable[[Event], bool]) -> None:
+    def __init__(
+        self, hub: Hub, tables: Iterable[TableKey], wanted: Callable[[Event], bool], *, is_source: bool
+    ) -> None:
         self.tables: set[TableKey] = set()
+        self.is_source = is_source
         self._hub, self._wanted = hub, wanted
         self._events: list[Event] = []
         self._ready = asyncio.Event()
@@ -112,14 +115,17 @@ class Hub:
         self.connections = 0
 
     @contextmanager
-    def subscribed(self, tables: Iterable[TableKey], wanted: Callable[[Event], bool]) -> Iterator[Subscription]:
-        """Yields a subscription. `wanted`: returns whether the waiter wants an event.
+    def subscribed(
+        self, tables: Iterable[TableKey], wanted: Callable[[Event], bool], *, is_source: bool = False
+    ) -> Iterator[Subscription]:
+        """Yields a subscription.
 
-        Raises the error that ended the stream.
+        `wanted`: returns whether the waiter wants an event. `is_source`: it passes events on to those who call
+        `rewind`. Raises the error that ended the stream.
         """
         if self.error:
             raise self.error
-        subscription = Subscription(self, tables, wanted)
+        subscription = Subscription(self, tables, wanted, is_source=is_source)
         self._subscriptions.add(subscription)
         if self._stream is None:
             self._start(None, has_begun=False)
@@ -142,11 +148,11 @@ class Hub:
         self._grown = asyncio.Event()
 
     async def rewind(self, table: TableKey, after: int) -> None:
-        """Sends the events after a number again, once somebody listens to the table. All waiters get them.
+        """Sends the events after a number again, once a source listens to the table. All waiters get them.
 
         Those who ask while events are sent again wait for the end of that. Raises the error that ended the stream.
         """
-        while table not in self._by_table and not self.error:
+        while not self.error and not any(each.is_source for each in self._by_table.get(table, ())):
             await self._grown.wait()
         if self.error:
             raise self.error

@@ -160,7 +160,7 @@ class TableEvents(SharedStreamProducer):
             return True
 
         try:
-            with keeper.hub.subscribed({self._table}, wanted) as subscription:
+            with keeper.hub.subscribed({self._table}, wanted, is_source=True) as subscription:
                 while True:
                     if events := await subscription.next(_WAIT):
                         yield events, (events[0]["id"], events[-1]["id"])

@@ -123,7 +123,8 @@ class Hub:
         self.batches, self.position = list(batches), 0
 
     @contextmanager
-    def subscribed(self, tables: Any, wanted: Any) -> Iterator[Any]:
+    def subscribed(self, tables: Any, wanted: Any, *, is_source: bool) -> Iterator[Any]:
+        assert is_source
         for batch in self.batches:
             for each in batch:
                 assert wanted(each)

@@ -238,7 +238,7 @@ def test_thousands_of_waiters_share_one_stream(run: Run) -> None:
 def test_a_rewind_repeats_events_once_for_those_who_ask_together(run: Run) -> None:
     async def test(link: Link, log: Log, catalog: Catalog) -> None:
         assert link.hub
-        with link.hub.subscribed({("d", "t")}, lambda _: True) as one:
+        with link.hub.subscribed({("d", "t")}, lambda _: True, is_source=True) as one:
             log.opened[0].send(50)
             assert [event["type"] for event in await one.next(PATIENCE)] == ["BEGUN"]
             await asyncio.gather(*(link.hub.rewind(("d", "t"), after) for after in (48, 40, 60)))
@@ -255,12 +255,30 @@ def test_a_rewind_repeats_events_once_for_those_who_ask_together(run: Run) -> No
 def test_who_waits_before_the_stream_has_begun_is_told_after_a_rewind(run: Run) -> None:
     async def test(link: Link, log: Log, catalog: Catalog) -> None:
         assert link.hub
-        with link.hub.subscribed({("d", "t")}, lambda _: True) as one:
+        with link.hub.subscribed({("d", "t")}, lambda _: True, is_source=True) as one:
             await link.hub.rewind(("d", "t"), 40)
             while len(log.opened) == 1:
                 await asyncio.sleep(0)
             log.opened[1].send(41)
             assert [event["type"] for event in await one.next(PATIENCE)] == ["BEGUN"]
+
+    run(test)
+
+
+def test_a_rewind_waits_for_the_source_of_those_who_ask(run: Run) -> None:
+    async def test(link: Link, log: Log, catalog: Catalog) -> None:
+        assert link.hub
+        with link.hub.subscribed({("d", "t")}, lambda _: True) as sensor:
+            log.opened[0].send(50)
+            await sensor.next(PATIENCE)
+            rewinding = asyncio.ensure_future(link.hub.rewind(("d", "t"), 40))
+            await asyncio.sleep(0)
+            assert (rewinding.done(), len(log.opened)) == (False, 1)
+            with link.hub.subscribed({("d", "t")}, lambda _: True, is_source=True):
+                await rewinding
+                while len(log.opened) == 1:
+                    await asyncio.sleep(0)
+                assert log.opened[1].after == 40
 
     run(test)
 
