@@ -65,6 +65,7 @@ def test_a_failed_command_prints_no_document(capsys: pytest.CaptureFixture[str])
 WITHOUT_FORMAT = {
     *("serve", "demo", "health", "config check", "export", "protect", "unprotect", "undrop", "locks break"),
     *("db upgrade", "db backup", "db restore", "db reader add", "db reader remove"),
+    *("sinks resume", "sinks resend", "sinks discard", "sinks forget"),
     *("import follow", "import back", "import forget", "spark serve", "partitions wait"),
     *("users add", "users remove", "tokens revoke", "rights grant", "rights revoke", "rights deny", "rights allow"),
 }

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import re
 import time
 from collections.abc import Iterator
 from typing import Final
-
-import msgspec
 
 from metastore.errors import MetastoreError
 from metastore.services.rules.iceberg_commits import names_metadata
@@ -26,14 +25,6 @@ NEWER: Final = "metadata file newer than the table"
 _NAME: Final = re.compile(r"(\d+)-[^/]*\.metadata\.json")
 _AGE: Final = 3600.0  # seconds: no client waits as long between writing a file and its commit
 _MOST: Final = 32 * 2**20  # bytes
-
-
-class _Entry(msgspec.Struct):
-    file: str = msgspec.field(name="metadata-file")
-
-
-class _Log(msgspec.Struct):
-    entries: list[_Entry] | None = msgspec.field(name="metadata-log", default=None)
 
 
 def outside_of_history(warehouse: Warehouse, table: Table) -> Iterator[tuple[FileEntry, str]]:
@@ -67,7 +58,7 @@ def _logged(warehouse: Warehouse, location: str, folder: str) -> list[str]:
         if content.startswith(b"\x1f\x8b"):
             with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
                 content = file.read(_MOST)
-        log = msgspec.json.decode(content, type=_Log)
-    except (MetastoreError, msgspec.MsgspecError, OSError, EOFError):
+        files = [str(entry["metadata-file"]) for entry in json.loads(content).get("metadata-log") or ()]
+    except (MetastoreError, OSError, EOFError, ValueError, LookupError, TypeError, AttributeError):
         return []
-    return [entry.file for entry in log.entries or () if entry.file.rpartition("/")[0] == folder]
+    return [file for file in files if file.rpartition("/")[0] == folder]

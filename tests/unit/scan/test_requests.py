@@ -42,10 +42,11 @@ def test_nested_values_are_typed_too() -> None:
         "serde": "s",
         "bucketed": True,
         "keys": ["ds"],
+        "is_query": True,
         "pushed_filters": [{"column": "ds", "values": ["1"], "include": True}],
     }
     actual = requests.decode_request(json.dumps(sent))
-    assert actual == Scan("d", "t", [None], [["ds"]], [], "s", True, ["ds"], (PushedFilter("ds", ["1"], True),))
+    assert actual == Scan("d", "t", [None], [["ds"]], [], "s", True, ["ds"], True, (PushedFilter("ds", ["1"], True),))
     sent = {
         "request": "buckets",
         "database": "d",
