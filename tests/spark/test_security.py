@@ -127,6 +127,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.long
 def test_spark_over_tls(database_url: str, start_metastore: Callable[..., Server], tmp_path: Path) -> None:
     authority = Authority(tmp_path / "pki")
     pem = authority.issue("localhost", "127.0.0.1")
