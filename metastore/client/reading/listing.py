@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from array import array
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from threading import Lock
 from typing import Final, NamedTuple
 
@@ -26,6 +27,9 @@ from metastore.domain.data_files import (
 )
 
 _AT_ONCE: Final = 32  # as many as Spark's listing by this project
+_CHUNK: Final = 32  # partitions that a thread lists at a time, at most
+_QUICK: Final = 0.001  # seconds to wait for the files of a partition, on average
+_PATIENCE: Final = 0.05  # seconds more, for all partitions together
 _AHEAD: Final = 64  # chunks whose results wait for the reader
 _STREAM_LOG: Final = "_spark_metadata"
 MOVED: Final = "_temp_"  # directory of files that an overwrite in place has moved away
@@ -83,20 +87,35 @@ class Lister:
 
         Raises UnreadableTableError for a directory whose rows are elsewhere.
         """
-        if len(numbers) <= 1:
-            yield from map(self._partition, numbers)
+        left = iter(numbers)
+        size = max(1, min(_CHUNK, len(numbers) // _AT_ONCE))
+        for listed, partition in enumerate(chain(self._quick(left), self._parallel(left, size)), 1):
+            yield partition
+            if not listed % _CHUNK or listed == len(numbers):
+                done(listed)
+
+    def _quick(self, left: Iterator[int]) -> Iterator[Listed]:
+        """Lists partitions as long as the file system answers at once: threads would only wait for each other then."""
+        waited, budget = 0.0, _PATIENCE
+        while waited <= budget and (number := next(left, None)) is not None:
+            started = time.monotonic() - time.thread_time()
+            listed = self._partition(number)
+            waited += time.monotonic() - time.thread_time() - started
+            budget += _QUICK
+            yield listed
+
+    def _parallel(self, left: Iterator[int], size: int) -> Iterator[Listed]:
+        """Lists partitions by several threads, each `size` ones at a time."""
+        chunks = iter(lambda: list(islice(left, size)), [])
+        if (first := next(chunks, None)) is None:
             return
         waiting: deque[Future[list[Listed]]] = deque()
-        starts, listed = iter(range(0, len(numbers), _AT_ONCE)), 0
-        with ThreadPoolExecutor(min(_AT_ONCE, len(numbers)), thread_name_prefix="listing") as threads:
-            while True:
-                for start in islice(starts, _AHEAD - len(waiting)):
-                    waiting.append(threads.submit(self._chunk, numbers[start : start + _AT_ONCE]))
-                if not waiting:
-                    return
-                chunk = waiting.popleft().result()
-                yield from chunk
-                done(listed := listed + len(chunk))
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="listing") as threads:
+            waiting.append(threads.submit(self._chunk, first))
+            while waiting:
+                for chunk in islice(chunks, _AHEAD - len(waiting)):
+                    waiting.append(threads.submit(self._chunk, chunk))
+                yield from waiting.popleft().result()
 
     def _chunk(self, numbers: Sequence[int]) -> list[Listed]:
         return [self._partition(number) for number in numbers]

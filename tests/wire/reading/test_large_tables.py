@@ -104,6 +104,15 @@ def test_parts_of_many_partitions(metastore: MetastoreClient, table: Written) ->
     )
 
 
+def test_threads_list_the_same_files(
+    metastore: MetastoreClient, table: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = [file.path for file in files(metastore, table.full_name, "n < 100")]
+    monkeypatch.setattr(listing, "_PATIENCE", -1.0)  # as if the file system did not answer at once
+    assert [file.path for file in files(metastore, table.full_name, "n < 100")] == expected
+    assert len(expected) == 100
+
+
 def test_files_with_the_same_columns_are_read_together(
     metastore: MetastoreClient, table: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
