@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 from metastore.client.reading.file_systems import FileSystems
 from metastore.client.reading.filters import row_filter
 from metastore.client.reading.fragments import FragmentList
-from metastore.client.reading.io_threads import one_more_io_thread, until_exit
+from metastore.client.reading.io_threads import UntilExit, one_more_io_thread
 from metastore.client.reading.scan import Scan
 from metastore.client.reading.schema import Column, Columns
 from metastore.client.reading.snapshot import Snapshot
@@ -160,10 +160,15 @@ class HiveDataset(ds.FileSystemDataset):  # type: ignore[misc]
     def _batches(
         self, wanted: Sequence[Column], filter_: pc.Expression | None, options: Mapping[str, Any]
     ) -> Iterator[pa.RecordBatch]:
+        return UntilExit(self._read(wanted, filter_, options))
+
+    def _read(
+        self, wanted: Sequence[Column], filter_: pc.Expression | None, options: Mapping[str, Any]
+    ) -> Generator[pa.RecordBatch, None, None]:
         scan = Scan(self._snapshot, self._fragments, self._systems, tuple(wanted), self._progress)
         filters = [each for each in (self._predicate(), self._extra, filter_) if each is not None]
         with one_more_io_thread():
-            yield from until_exit(scan.batches(filters, options))
+            yield from scan.batches(filters, options)
 
 
 def _in_memory(dataset: ds.Dataset) -> ds.Dataset:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import atexit
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from threading import Condition, Lock
 from typing import Final, TypeVar
@@ -40,20 +40,20 @@ def _add(count: int) -> None:
 
 
 class _Reads:
-    """The reads that Arrow's threads may continue at any time."""
+    """The reads that Arrow's threads may continue, or let go of, at any time."""
 
     def __init__(self) -> None:
         self._changed = Condition()
-        self._begun = self._running = self._steps = 0
+        self._alive = self._running = self._steps = 0
         self._ended = False
 
     def begin(self) -> None:
         with self._changed:
-            self._begun += 1
+            self._alive += 1
 
     def finish(self) -> None:
         with self._changed:
-            self._begun -= 1
+            self._alive -= 1
             self._changed.notify_all()
 
     @contextmanager
@@ -71,16 +71,16 @@ class _Reads:
                 self._changed.notify_all()
 
     def end(self) -> None:
-        """Rejects further steps, and waits until no thread makes one: all reads have finished, or none tries for a
-        while, because Arrow has read ahead far enough.
+        """Rejects further steps, and waits until no thread makes one: all reads are gone, or none tries for a while,
+        because Arrow has read ahead far enough.
         """
         with self._changed:
             self._ended = True
-            is_used = self._begun > 0
+            is_used = self._alive > 0
             steps = -1
-            while self._running or (self._begun and steps != self._steps):
+            while self._running or (self._alive and steps != self._steps):
                 steps = self._steps
-                self._changed.wait_for(lambda: not self._begun, _QUIET)
+                self._changed.wait_for(lambda: not self._alive, _QUIET)
         if is_used:
             time.sleep(_LAST)  # the threads let go of what they have of Python
 
@@ -89,16 +89,28 @@ _READS: Final = _Reads()
 atexit.register(_READS.end)
 
 
-def until_exit(items: Iterator[T]) -> Iterator[T]:
-    """Yields the items. Each step ends before Python exits; none begins afterwards."""
-    _READS.begin()
-    try:
-        while True:
-            with _READS.step():
-                try:
-                    item = next(items)
-                except StopIteration:
-                    return
-            yield item
-    finally:
-        _READS.finish()
+class UntilExit(Iterator[T]):
+    """Items of a generator. Each step ends before Python exits; none begins afterwards.
+
+    The generator is closed with this object, by whichever thread drops it last. The exit waits for that, too: closing
+    takes a while, and a thread that needs Python again afterwards would abort the process.
+    """
+
+    def __init__(self, items: Generator[T, None, None]) -> None:
+        """Makes no step."""
+        self._items: Generator[T, None, None] | None = items
+        _READS.begin()
+
+    def __next__(self) -> T:
+        if self._items is None:
+            raise StopIteration
+        with _READS.step():
+            return next(self._items)
+
+    def __del__(self) -> None:
+        try:
+            if self._items is not None:
+                self._items.close()
+            self._items = None
+        finally:
+            _READS.finish()
