@@ -35,13 +35,12 @@ _Key = tuple["int | TableName", "Shape | str", "str | None"]
 
 
 class _Scan(NamedTuple):
-    """A scan that is not counted yet. `kept`: its partitions; `weight`: the number of scans that it stands for."""
+    """A scan that is not counted yet. `figures`: of `_figures`; `weight`: the number of scans that it stands for."""
 
     table: TableRef
     names: Collection[str]
     predicate: Expression
-    kept: int
-    sample: Sequence[tuple[ScanRow, ScanPartition]]
+    figures: tuple[int, ...]
     weight: int
     user: str | None
 
@@ -91,7 +90,8 @@ class ScanRecorder(Service):
             return
         current = caller.get()
         weight = 1 if seen <= _WHOLE else 1 << _SAMPLE_BITS
-        scan = _Scan(table, names, predicate, count, sample, weight, current.user if current else None)
+        figures = _figures(count, sample, bool(table.keys))
+        scan = _Scan(table, names, predicate, figures, weight, current.user if current else None)
         with self._lock:
             self._scans.append(scan)
         if len(self._scans) >= _BATCH:
@@ -104,8 +104,7 @@ class ScanRecorder(Service):
         for scan in scans:
             table = scan.table
             shape = shape_of(scan.predicate, {*scan.names, *table.key_names}, literals=self._literals)
-            figures = _figures(scan.kept, scan.sample, bool(table.keys))
-            self._add(table.id, OVERFLOW if shape is None else shape, scan.weight, figures, scan.user)
+            self._add(table.id, OVERFLOW if shape is None else shape, scan.weight, scan.figures, scan.user)
 
     def opened(self, table: TableName) -> None:
         """Counts the reading of a definition by a client that does not plan scans here, and may read the table."""
