@@ -1,8 +1,8 @@
 """`python -m tests.bench.compaction`: OPTIMIZE beside plain Spark, which reads the same small files and writes others.
 
 A table has partitions of many small files. Plain Spark reads its directory, and writes one file for each partition to
-another directory. OPTIMIZE compacts the table. Both work on the same files, by turns in their order, in each round on a
-new table. It prints the bytes a second of both, and the time of a query before and after.
+another directory. OPTIMIZE compacts the table. Each round has a new table, whose files both read; they take turns at
+being the first. It prints the bytes a second of both, and the time of a query before and after.
 """
 
 from __future__ import annotations

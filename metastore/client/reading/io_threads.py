@@ -98,19 +98,20 @@ class UntilExit(Iterator[T]):
 
     def __init__(self, items: Generator[T, None, None]) -> None:
         """Makes no step."""
-        self._items: Generator[T, None, None] | None = items
-        _READS.begin()
+        self._items = items
+        self._has_begun = False
 
     def __next__(self) -> T:
-        if self._items is None:
-            raise StopIteration
+        if not self._has_begun:
+            self._has_begun = True
+            _READS.begin()
         with _READS.step():
             return next(self._items)
 
     def __del__(self) -> None:
         try:
-            if self._items is not None:
-                self._items.close()
-            self._items = None
+            self._items.close()
+            del self._items  # what the generator holds goes before the exit continues
         finally:
-            _READS.finish()
+            if self._has_begun:
+                _READS.finish()
