@@ -102,7 +102,7 @@ class Webhook:
             is_whole = answer.isclosed() or len(rest) < _LARGEST_ANSWER
             status, reason = answer.status, answer.reason
             pause = retry_after(answer.getheader("retry-after"), answer.getheader("date"), time.time())
-        if not is_whole:
+        if not is_whole or status < 200:  # the next answer would not be that to the next message
             self.close()
         if 200 <= status < 300:
             return None
@@ -116,14 +116,19 @@ class _Bounded(io.RawIOBase):
     could take forever."""
 
     def __init__(self, source: socket.socket, deadline: float) -> None:
-        self._source, self._deadline = source, deadline
+        # The stream keeps the socket open: the connection closes it before the body is read if no request can follow.
+        self._source, self._stream, self._deadline = source, source.makefile("rb", 0), deadline
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: Any) -> int | None:
         self._source.settimeout(_left(self._deadline))
-        return self._source.recv_into(buffer)
+        return self._stream.readinto(buffer)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 class _Source:

@@ -29,6 +29,13 @@ def sink(tmp_path: Path) -> Callable[..., Sink]:
     return lambda url, options="": parse_sinks(f"hook={url}#secret_file={file}{options}")[0]
 
 
+def read_message(connection: socket.socket) -> None:
+    """Reads a whole request: the client sends its body on its own, and a server that closes before resets."""
+    received = b""
+    while not received.endswith(b"}}") and (part := connection.recv(2**16)):
+        received += part
+
+
 @contextmanager
 def raw(answer: Callable[[socket.socket, int], None]) -> Iterator[str]:
     """A server whose n-th connection is answered so."""
@@ -88,7 +95,7 @@ def test_a_receiver_that_answers_a_byte_at_a_time_is_given_up(sink: Callable[...
     ended = threading.Event()
 
     def drip(connection: socket.socket, _: int) -> None:
-        connection.recv(2**16)
+        read_message(connection)
         try:
             while not ended.wait(0.05):
                 connection.sendall(b"H")
@@ -104,7 +111,7 @@ def test_a_receiver_that_answers_a_byte_at_a_time_is_given_up(sink: Callable[...
 def test_a_connection_that_the_receiver_has_closed_meanwhile_is_opened_again(sink: Callable[..., Sink]) -> None:
     def answer(connection: socket.socket, number: int) -> None:
         for _ in range(1 if number < 2 else 2):  # closes the connection, and says nothing of it
-            connection.recv(2**16)
+            read_message(connection)
             connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
 
     with raw(answer) as url:
@@ -113,9 +120,40 @@ def test_a_connection_that_the_receiver_has_closed_meanwhile_is_opened_again(sin
         webhook.close()
 
 
+@pytest.mark.parametrize(
+    "head", ["HTTP/1.0 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n"]
+)
+def test_a_receiver_that_closes_the_connection_after_its_answer_has_taken_it(
+    sink: Callable[..., Sink], head: str
+) -> None:
+    def answer(connection: socket.socket, _: int) -> None:
+        read_message(connection)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(head.encode())
+        connection.sendall(b"ok")
+
+    with raw(answer) as url:
+        assert Webhook(sink(url)).send(MESSAGES, NEVER) == Outcome(3)
+
+
+def test_an_answer_to_a_failed_message_is_not_taken_for_that_to_the_next_one(sink: Callable[..., Sink]) -> None:
+    def answer(connection: socket.socket, number: int) -> None:
+        read_message(connection)
+        connection.sendall(b"HTTP/1.1 103 Early Hints\r\n\r\n" if number == 0 else b"HTTP/1.1 500 No\r\n\r\n")
+        if number == 0:
+            read_message(connection)
+            with suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    with raw(answer) as url:
+        webhook = Webhook(sink(url))
+        assert webhook.send(MESSAGES, NEVER) == Outcome(0, Failure(f"{url} answers 103 Early Hints"))
+        assert webhook.send(MESSAGES, NEVER) == Outcome(0, Failure(f"{url} answers 500 No"))
+
+
 def test_a_long_answer_is_not_read(sink: Callable[..., Sink]) -> None:
     def answer(connection: socket.socket, _: int) -> None:
-        connection.recv(2**16)
+        read_message(connection)
         with suppress(OSError):
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n" + bytes(2**20))
 
