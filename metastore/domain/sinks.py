@@ -159,7 +159,7 @@ def retry_after(text: str | None, date: str | None, now: float) -> float | None:
 def _moment(text: str) -> datetime | None:
     try:
         moment = parsedate_to_datetime(text)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 

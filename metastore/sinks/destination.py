@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from metastore.domain.cloud_events import Message
 
+_LONGEST: Final = 300  # characters of a text of the other side
+
 
 class Failure(NamedTuple):
-    """Why a message was not delivered, in one line without secrets.
+    """Why a message was not delivered.
 
     Attributes:
+        reason: one printable line without secrets.
         retry_after: seconds for which the destination asks to wait.
         is_gone: the destination wants no messages any more.
         is_final: further attempts with this message would fail, too.
@@ -43,3 +46,9 @@ class Destination(Protocol):
 
     def close(self) -> None:
         """Closes the connections."""
+
+
+def one_line(text: str) -> str:
+    """Returns a text of the other side as a reason may contain it: PostgreSQL, for one, does not take its NUL."""
+    line = " ".join(text.split())[:_LONGEST]
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from metastore.domain.cloud_events import CONTENT_TYPE, Message
 from metastore.domain.sinks import Sink
 from metastore.errors import ConfigurationError
-from metastore.sinks.destination import Failure, Outcome
+from metastore.sinks.destination import Failure, Outcome, one_line
 
 log = logging.getLogger("metastore.sinks")
 
@@ -158,7 +158,7 @@ def _failure(reason: str) -> Failure:
 
 
 def _text(error: Any) -> str:
-    return " ".join(str(getattr(error, "str", error.__str__)()).split())[:300]
+    return one_line(str(getattr(error, "str", error.__str__)()))
 
 
 def _report(reports: dict[int, Any], number: int, error: Any, _message: Any) -> None:

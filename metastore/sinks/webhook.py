@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from metastore.domain.cloud_events import CONTENT_TYPE, Message, parse_secret, signed_headers
 from metastore.domain.sinks import Sink, retry_after
 from metastore.errors import ConfigurationError
-from metastore.sinks.destination import Failure, Outcome
+from metastore.sinks.destination import Failure, Outcome, one_line
 
 _LARGEST_ANSWER: Final = 2**16  # bytes of an answer that are read so that the connection can be used again
 _GONE: Final = 410
@@ -65,7 +65,7 @@ class Webhook:
             return Failure(f"{self._sink.shown_address} does not answer within {self._sink.timeout:g} s")
         except (OSError, http.client.HTTPException, ValueError) as error:  # the last one from an impossible host name
             self.close()
-            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            reason = one_line(str(error)) or type(error).__name__
             return Failure(f"{self._sink.shown_address} cannot be reached: {reason}")
 
     def _present_keys(self) -> list[bytes]:
@@ -107,7 +107,7 @@ class Webhook:
         if 200 <= status < 300:
             return None
         note = ": redirects are not followed" if 300 <= status < 400 else ""
-        text = f"{self._sink.shown_address} answers {status} {' '.join(reason.split())[:100]}".rstrip() + note
+        text = f"{self._sink.shown_address} answers {status} {one_line(reason)}".rstrip() + note
         return Failure(text, pause, is_gone=status == _GONE)
 
 

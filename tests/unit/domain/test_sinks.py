@@ -116,6 +116,7 @@ def test_delays_grow_to_a_limit_and_keep_what_was_asked() -> None:
         ("-1", None, None),
         ("99999999999", None, 86_400),
         ("soon", None, None),
+        ("Thu, 01 Jan 1970 00:01:30 +99999999999", None, None),
         ("Thu, 01 Jan 1970 00:01:30 GMT", None, 30),
         ("Thu, 01 Jan 1970 00:00:30 GMT", None, 0),
         # The sink's clock is a year ahead: its own header Date counts.

@@ -91,6 +91,22 @@ def test_answers_other_than_2xx_are_failures(sink: Callable[..., Sink], answer: 
     assert [each.event["id"] for each in receiver.deliveries] == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (b"HTTP/1.1 500 a\0 \x1b[1m\r\n\r\n", r"answers 500 a\x00 \x1b[1m"),
+        (b"\x15\x03\x03\0\x02\x02F", r"cannot be reached: \x15\x03\x03\x00\x02\x02F"),  # a receiver of TLS
+    ],
+)
+def test_a_reason_can_be_stored_and_logged(sink: Callable[..., Sink], answer: bytes, reason: str) -> None:
+    def send(connection: socket.socket, _: int) -> None:
+        read_message(connection)
+        connection.sendall(answer)
+
+    with raw(send) as url:
+        assert Webhook(sink(url)).send(MESSAGES, NEVER) == Outcome(0, Failure(f"{url} {reason}"))
+
+
 def test_a_receiver_that_answers_a_byte_at_a_time_is_given_up(sink: Callable[..., Sink]) -> None:
     ended = threading.Event()
 
