@@ -31,6 +31,7 @@ _URL: Final = "OPENLINEAGE_URL"
 _NAMESPACE: Final = "OPENLINEAGE_NAMESPACE"
 _MOST_WAITING: Final = 1000  # events
 _LAST_WAIT: Final = 5.0  # seconds that the end of the program waits for the thread
+_warned: Final = set[str]()
 Results = Sequence[WriteResult]
 
 
@@ -45,14 +46,22 @@ def run_events(context: Context, written: Sequence[tuple[str, DataFrame]]) -> It
     if url is None or run is None:
         yield lambda _: None
         return
-    sender, results = _sender(url), list[WriteResult]()
-    sender.put(run("START", ()))
+    results = list[WriteResult]()
+    _tell(url, run, "START", ())
     try:
         yield results.extend
     except BaseException:
-        sender.put(run("FAIL", ()))
+        _tell(url, run, "FAIL", ())
         raise
-    sender.put(run("COMPLETE", results))
+    _tell(url, run, "COMPLETE", results)
+
+
+def _tell(url: str, run: Callable[[str, Results], Any], state: str, results: Results) -> None:
+    """Sends an event later. Raises nothing: a write does not fail by it."""
+    try:
+        _sender(url).put(run(state, results))
+    except Exception as error:  # noqa: BLE001 - also of the client, if the variables that configure it are wrong
+        _warn_once(f"events cannot be sent to {_URL}", error)
 
 
 def _run(context: Context, written: Sequence[tuple[str, DataFrame]]) -> Callable[[str, Results], Any] | None:
@@ -72,7 +81,7 @@ def _run(context: Context, written: Sequence[tuple[str, DataFrame]]) -> Callable
         _warn_once(f"{_URL} is set, but its client is missing. Run: pip install 'metastore[openlineage]'")
         return None
     except Exception as error:  # noqa: BLE001 - the write must not fail
-        _warn_once(f"the tables of a write could not be found for {_URL}: {error}")
+        _warn_once(f"the tables of a write could not be found for {_URL}", error)
         return None
     producer = f"urn:metastore:{version('metastore')}"
 
@@ -142,7 +151,7 @@ class _Sender:
             try:
                 self._client.emit(event)
             except Exception as error:  # noqa: BLE001 - the thread goes on
-                _warn_once(f"events could not be sent to {_URL}: {error}")
+                _warn_once(f"events could not be sent to {_URL}", error)
 
 
 @cache
@@ -150,6 +159,8 @@ def _sender(_url: str) -> _Sender:
     return _Sender()
 
 
-@cache
-def _warn_once(text: str) -> None:
-    _log.warning("%s", text)
+def _warn_once(text: str, error: object = "") -> None:
+    """Logs a text once, with its first error: those that follow differ, by the address of an object at least."""
+    if text not in _warned:
+        _warned.add(text)
+        _log.warning("%s%s", text, f": {error}" if error else "")

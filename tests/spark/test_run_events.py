@@ -88,10 +88,11 @@ def test_an_insert_that_fails_tells_so(context: Context, table_name: str, collec
     assert [event["eventType"] for event in collector.wait(2)] == ["START", "FAIL"]
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "no-address"])
 def test_a_collector_that_cannot_be_reached_changes_nothing(
-    context: Context, table_name: str, monkeypatch: pytest.MonkeyPatch
+    context: Context, table_name: str, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
-    monkeypatch.setenv("OPENLINEAGE_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("OPENLINEAGE_URL", url)
     make_table(context.metastore, table_name, "id bigint", "m int")
     context.spark.sql(f"INSERT INTO {table_name} VALUES (1, 1)")
     assert context.spark.table(table_name).count() == 1
