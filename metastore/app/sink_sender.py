@@ -95,9 +95,9 @@ class Sender:
         if is_rewound(place.epoch, look.epoch):
             event = {"id": place.position, "type": REWOUND, "reason": _REASON}
             return self._send([message_of(event, self._catalog, look.epoch)], place.position, look)
+        if self._done > place.position and self._clock() - self._saved > _SAVE_UNSENT:
+            self._move(look.epoch)
         if self._done == look.last:
-            if self._done > place.position and self._clock() - self._saved > _SAVE_UNSENT:
-                self._move(look.epoch)
             return _PAUSE
         position = Position(self._done, known=True)
         messages = [*self._messages(position, look)]
@@ -133,6 +133,8 @@ class Sender:
 
     def _send(self, messages: list[Message], end: int, look: Look) -> float:
         """Sends messages, and stores the position. `end`: the last event of the batch, wanted or not."""
+        if messages and not self._has_time():  # dead letters, or a slow database, have used it
+            return 0.0
         while messages and not self._stopped.is_set():
             outcome = self._destination.send(messages, self._clock() + _SAVE)
             self._note(messages, outcome)
@@ -145,7 +147,7 @@ class Sender:
             self._done = end
         if self._sent:
             self._move(look.epoch)
-        return 0.0
+        return 0.0 if self._done < look.last else _PAUSE  # one statement for the events of a pause, not one for each
 
     def _note(self, messages: Sequence[Message], outcome: Outcome) -> None:
         if outcome.delivered:

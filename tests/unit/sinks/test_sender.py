@@ -33,6 +33,7 @@ class World:
         self.claims = 0
         self.failures: dict[int, Failure] = {}  # by event
         self.unwanted: set[int] = set()
+        self.takes = 0.0  # seconds for which the destination sends
         self.lost = False  # another server has taken the sink
         self.sender = Sender(SINK, self, self.read, self, Event(), clock=lambda: self.now, chance=lambda: 0.0)  # type: ignore[arg-type]
 
@@ -70,6 +71,7 @@ class World:
         return [LoggedEvent(number, 0, kind, "hive", "d", "t", "{}") for number, kind in kinds.items()]
 
     def send(self, messages: Sequence[Message], _until: float) -> Outcome:
+        self.now += self.takes
         for count, message in enumerate(messages):
             if message.number in self.failures:
                 return Outcome(count, self.failures[message.number])
@@ -106,6 +108,24 @@ def test_unwanted_events_are_passed_and_stored_from_time_to_time() -> None:
     world.now = 6
     world.steps(1)
     assert [(move.position, move.sent) for move in world.moves] == [(10, 0)]
+
+
+def test_unwanted_events_are_stored_although_more_follow() -> None:
+    world = World()
+    world.last, world.unwanted = 10, {*range(1, 11)}
+    world.steps(2)
+    world.now = 6
+    world.steps(1)
+    assert [move.position for move in world.moves] == [4]
+
+
+def test_the_log_is_read_at_once_while_it_has_events_and_later_at_its_end() -> None:
+    world = World()
+    world.last = 6
+    world.steps(1)
+    assert world.sender.step() == 0
+    assert world.sender.step() > 0
+    assert world.numbers() == [*range(1, 7)]
 
 
 def test_a_failed_event_is_retried_later_and_nothing_overtakes_it() -> None:
@@ -188,6 +208,18 @@ def test_the_lease_is_renewed_before_an_attempt_could_outlast_it() -> None:
     assert (world.claims, world.sent) == (claims + 1, [])
     world.steps(1)
     assert world.numbers() == [1]
+
+
+def test_no_event_is_sent_if_requested_dead_letters_have_used_the_lease() -> None:
+    world = World()
+    world.steps(2)
+    claims = world.claims
+    world.now, world.takes, world.last = 15.5, 1, 1
+    world.letters = [(7, Message(7, "7", "k", b"{}"))]
+    world.steps(1)
+    assert (world.numbers(), world.claims) == ([7], claims)
+    world.steps(2)
+    assert (world.numbers(), world.claims) == ([7, 1], claims + 1)
 
 
 def test_a_gap_in_the_log_is_told() -> None:
