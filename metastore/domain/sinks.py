@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from metastore.domain.event_stream import Wanted
+from metastore.domain.events import EventType
 from metastore.errors import ConfigurationError
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -67,20 +69,20 @@ def _sink(text: str) -> Sink:
         raise ConfigurationError(f"sinks: {_beginning(text)!r} must begin with a name in lower case: {_FORM}")
     try:
         parts = urlsplit(address)
-        options = dict(parse_qsl(fragment, strict_parsing=bool(fragment), keep_blank_values=True))
+        pairs = parse_qsl(fragment, strict_parsing=bool(fragment), keep_blank_values=True)
         _ = None if parts.scheme == "kafka" else parts.port  # raises ValueError
     except ValueError as error:
         raise ConfigurationError(f"sinks: {name}: {error}; write {_FORM}") from None
     _check_address(name, parts)
-    known = _KAFKA if parts.scheme == "kafka" else _WEBHOOK
-    if unknown := next((option for option in options if option not in known), None):
-        raise ConfigurationError(f"sinks: {name} has no option {unknown}; it can have {', '.join(known)}")
+    options = _options(name, pairs, _KAFKA if parts.scheme == "kafka" else _WEBHOOK)
     if parts.scheme != "kafka" and not options.get("secret_file"):
         raise ConfigurationError(f"sinks: {name} needs secret_file, the file of the secret that signs its messages")
     database, table = options.get("database", "").lower(), options.get("table", "").lower()
     if table and not database:
         raise ConfigurationError(f"sinks: {name}: table needs the option database")
     types = tuple(each.upper() for each in options.get("type", "").split(",") if each)
+    if unknown := next((each for each in types if each not in list(EventType)), None):
+        raise ConfigurationError(f"sinks: {name}: there are no events of type {unknown!r}")
     return Sink(
         name=name,
         address=address,
@@ -92,6 +94,18 @@ def _sink(text: str) -> Sink:
         ca_file=options.get("ca_file", ""),
         config_file=options.get("config_file", ""),
     )
+
+
+def _options(name: str, pairs: Sequence[tuple[str, str]], known: Sequence[str]) -> dict[str, str]:
+    """Raises ConfigurationError."""
+    options = dict(pairs)
+    if unknown := next((option for option in options if option not in known), None):
+        raise ConfigurationError(f"sinks: {name} has no option {unknown}; it can have {', '.join(known)}")
+    if len(options) < len(pairs):
+        raise ConfigurationError(f"sinks: {name} has an option twice: only type can have several values, by commas")
+    if wrong := next((option for option, value in pairs if not value.isprintable()), None):
+        raise ConfigurationError(f"sinks: {name}: {wrong} has a control character")
+    return options
 
 
 def _check_address(name: str, parts: SplitResult) -> None:
@@ -108,7 +122,7 @@ def _check_address(name: str, parts: SplitResult) -> None:
 
 def _beginning(text: str) -> str:
     """Returns what may be shown of a text that may contain a secret."""
-    return text.partition("?")[0][:50]
+    return re.split("[:?@]", text)[0][:50]
 
 
 def _choice(name: str, option: str, text: str, choices: dict[str, bool]) -> bool:
