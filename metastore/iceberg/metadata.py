@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
 import msgspec
 
+from metastore.encoding.gzipped import unpacked
 from metastore.iceberg.errors import BAD_REQUEST, RestError
 
 MOST: Final = 32 * 2**20  # bytes of a metadata file, so that few requests at once fit into the memory of a container
-_GZIP: Final = b"\x1f\x8b"
 _REFERRED: Final = "refs"
 _fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -42,12 +40,10 @@ def plain(content: bytes, location: str) -> bytes:
 
     Raises RestError for a file that is too large, or no JSON object.
     """
-    if content.startswith(_GZIP):
-        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-            try:
-                content = file.read(MOST + 1)
-            except (OSError, EOFError) as error:
-                raise RestError(400, BAD_REQUEST, f"{location} is damaged: {error}") from None
+    try:
+        content = unpacked(content, MOST + 1)
+    except ValueError as error:
+        raise RestError(400, BAD_REQUEST, f"{location} is damaged: {error}") from None
     if len(content) > MOST:
         raise RestError(400, BAD_REQUEST, f"{location} has more than {MOST >> 20} MiB")
     decoded(content, location)
