@@ -96,14 +96,12 @@ class ConsoleAuthenticator:
         authorization = request.headers.get("authorization")
         if authorization:
             identity = await self._authorized(request, authorization)
+        elif (session := await self._session(request)) is not None:
+            identity = session
         elif (certificate := request.scope.get(CERTIFICATE_KEY)) and CERTIFICATE in self._methods:
             identity = self._certified(request, certificate)
         else:
-            secret = request.cookies.get(cookie_name(request), "")
-            session = await asyncio.to_thread(self._sessions.find, secret)  # it may wait for LDAP
-            if session is None:
-                raise LoginRequiredError
-            identity = session
+            raise LoginRequiredError
         return Visitor(peer, identity.user, identity.method, identity.groups)
 
     async def log_in(self, request: Request) -> Response:
@@ -148,6 +146,11 @@ class ConsoleAuthenticator:
                     raise AuthenticationFailedError("The Authorization header is malformed") from None
                 return await self._checked(request, user, password)
         raise AuthenticationFailedError("The console accepts the schemes Basic and Bearer")
+
+    async def _session(self, request: Request) -> Identity | None:
+        """Returns the user who has logged in. A login counts more than a certificate: the user has chosen it."""
+        secret = request.cookies.get(cookie_name(request))
+        return await asyncio.to_thread(self._sessions.find, secret) if secret else None  # it may wait for LDAP
 
     def _certified(self, request: Request, certificate: dict[str, Any]) -> Identity:
         try:

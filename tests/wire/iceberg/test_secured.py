@@ -146,6 +146,18 @@ def test_wrong_credentials(
     assert secured.visitor().get("/metrics").status == 200  # Prometheus needs no certificate
 
 
+def test_a_login_counts_more_than_a_certificate(secured: Secured, authority: Authority) -> None:
+    """Browsers send the certificate of a user with all requests, also one that names no user here."""
+    for pem, status in ((authority.issue(user="carol"), 200), (authority.issue("host.example"), 401)):
+        browser = secured.visitor(pem)
+        assert browser.get("/", Accept="application/json").status == status
+        assert browser.log_in(LOW, PASSWORDS[LOW]).status == 303
+        assert browser.get("/", Accept="application/json").status == 200
+        assert f">{LOW}<" in browser.get("/", Accept="text/html").text
+        assert browser.post("/logout", {}).status == 303
+        assert browser.get("/", Accept="application/json").status == status
+
+
 def test_a_revoked_certificate(secured: Secured, authority: Authority) -> None:
     pem, text = authority.issue(user="carol"), authority.pem.read_text()
     assert secured.visitor(pem).get(f"{V1}/namespaces").status == 200
