@@ -33,6 +33,8 @@ NOT_EMPTY: Final = "NamespaceNotEmptyException"
 ALREADY_EXISTS: Final = "AlreadyExistsException"
 UNSUPPORTED: Final = "UnsupportedOperationException"
 
+_LONGEST: Final = 4000  # characters of a message: it may quote the request, and is recorded with its Idempotency-Key
+
 UNAVAILABLE: Final = 503
 """The status if the database or a file system does not answer, and nothing was changed."""
 
@@ -51,7 +53,8 @@ class RestError(Exception):
     """An error that the client receives. `status`: of HTTP; `kind`: the name of Java's exception."""
 
     def __init__(self, status: int, kind: str, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+        text = " ".join(message.split())
+        super().__init__(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
         self.status = status
         self.kind = kind
 

@@ -16,7 +16,7 @@ import msgspec
 
 from metastore.context import RequestKey, request_key
 from metastore.errors import AlreadyExistsError, MetastoreError
-from metastore.iceberg.errors import BAD_REQUEST, RestError, rest_error
+from metastore.iceberg.errors import BAD_REQUEST, UNAVAILABLE, RestError, rest_error
 from metastore.iceberg.reading import Loaded, Reader, loaded
 
 HEADER: Final = "idempotency-key"
@@ -68,14 +68,17 @@ class Repetitions:
         return self._repeated(known)
 
     def _recorded_failure(self, request: RequestKey, failure: RestError) -> RequestKey | None:
-        """Records a failure. Returns the request if another server has recorded it meanwhile."""
+        """Records a failure. Returns the request if another server has recorded it meanwhile.
+
+        Raises RestError, 503 if it cannot be recorded: the same request may still succeed in another server.
+        """
         request.location, request.body = None, msgspec.json.encode({"error": failure.body}).decode()
         try:
             self._record(request)
         except AlreadyExistsError:
             return self._recorded(request)
         except MetastoreError as error:
-            raise failure from error  # nothing can be recorded now
+            raise RestError(UNAVAILABLE, "ServiceUnavailableException", str(error)) from error
         return None
 
     def _recorded(self, request: RequestKey) -> RequestKey | None:
