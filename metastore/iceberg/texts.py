@@ -10,7 +10,7 @@ from metastore.iceberg.errors import NOT_FOUND, RestError, rest_error
 from metastore.iceberg.metadata import MOST, plain
 
 _BYTES: Final = 32 * 2**20
-_SMALLEST: Final = 64 * 2**10  # bytes: a smaller file is read and checked as fast as its version
+_SMALLEST: Final = 64 * 2**10  # bytes: smaller files are read and checked fast, and are many
 
 
 class _Known(NamedTuple):
@@ -39,17 +39,16 @@ class MetadataTexts:
     def read(self, location: str) -> bytes:
         """Returns the text of a metadata file. Raises RestError."""
         try:
+            version = self._files.file_version(location)  # before the text: later changes are noticed
             known = self._known.get(location)
-            if known is not None and self._files.file_version(location) == known.version:
+            if known is not None and known.version == version:
                 return known.text
             content = self._files.read_file(location, MOST + 1)
-            large = content is not None and len(content) >= _SMALLEST
-            version = self._files.file_version(location) if large else None
         except MetastoreError as error:
             raise rest_error(error) from error
         if content is None:
             raise RestError(404, NOT_FOUND, f"Failed to open input stream for file: {location} does not exist")
         text = plain(content, location)
-        if version is not None and version[0] == len(content):
+        if version is not None and version[0] == len(content) >= _SMALLEST:
             self._known.put(location, _Known(text, version), len(text))
         return text

@@ -17,6 +17,7 @@ class Disk:
         self.files: dict[str, bytes] = {}
         self.reads = self.number = 0
         self.tells_versions = True
+        self.replace_after_read = ""
         self.replace("a")
 
     def replace(self, letter: str, size: int = 2**17) -> None:
@@ -25,7 +26,11 @@ class Disk:
 
     def read_file(self, location: str, most: int) -> bytes | None:
         self.reads += 1
-        return self.files.get(location, b"")[:most] or None
+        content = self.files.get(location, b"")[:most] or None
+        if self.replace_after_read:
+            self.replace(self.replace_after_read)
+            self.replace_after_read = ""
+        return content
 
     def file_version(self, location: str) -> tuple[int, ...] | None:
         content = self.files.get(location)
@@ -51,6 +56,13 @@ def test_a_large_file_is_read_again_only_after_a_change(disk: Disk, texts: Metad
     del disk.files[LOCATION]
     with pytest.raises(RestError, match="does not exist"):
         texts.read(LOCATION)
+
+
+def test_a_change_just_after_the_read_is_noticed(disk: Disk, texts: MetadataTexts) -> None:
+    old = disk.files[LOCATION]
+    disk.replace_after_read = "b"
+    assert texts.read(LOCATION) == old
+    assert texts.read(LOCATION) == disk.files[LOCATION] != old
 
 
 @pytest.mark.parametrize(("size", "tells_versions"), [(10, True), (2**17, False)])
