@@ -50,9 +50,10 @@ class Settings:
             raise InvalidAddressError(f"The connection {name} has no host. Write host, or thrift://host:9083")
         uris = ",".join(_uri(part.strip(), connection.port) for part in connection.host.split(",") if part.strip())
         parse_uris(uris)
+        credentials = _credentials(connection, extra)
         if http := extra.get(HTTP):
-            parse_addresses(http)
-        return cls(uris, http or None, connection.login or None, _credentials(connection, extra))
+            parse_addresses(http, tls=credentials.tls)
+        return cls(uris, http or None, connection.login or None, credentials)
 
     def environment(self) -> dict[str, str]:
         """Returns the variables that give a program the same credentials."""

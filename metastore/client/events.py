@@ -60,10 +60,10 @@ class EventStream:
             parameters: of the stream, such as `database`.
 
         Raises:
-            InvalidAddressError: an address cannot be parsed.
+            InvalidAddressError: an address cannot be parsed, or has no TLS although the credentials demand it.
         """
-        self._addresses = parse_addresses(addresses)
         self._credentials = credentials or Credentials()
+        self._addresses = parse_addresses(addresses, tls=self._credentials.tls)
         self._parameters = dict(parameters or {})
         self.after = after
         self._closed = threading.Event()
@@ -154,8 +154,8 @@ class _BusyError(MetastoreUnavailableError):
         self.seconds = seconds
 
 
-def parse_addresses(addresses: str | Sequence[str]) -> tuple[str, ...]:
-    """Returns the addresses of HTTP ports. Raises InvalidAddressError."""
+def parse_addresses(addresses: str | Sequence[str], *, tls: bool = False) -> tuple[str, ...]:
+    """Returns the addresses of HTTP ports. `tls`: whether all must be `https`. Raises InvalidAddressError."""
     parts = addresses.split(",") if isinstance(addresses, str) else addresses
     found = tuple(part.strip() for part in parts if part.strip())
     for each in found:
@@ -168,6 +168,10 @@ def parse_addresses(addresses: str | Sequence[str]) -> tuple[str, ...]:
             valid = False
         if not valid:
             raise InvalidAddressError(f"{each!r} is no address of an HTTP port; write http://host:9180")
+        if tls and url.scheme != "https":
+            raise InvalidAddressError(
+                f"{each!r} has no TLS, but the credentials have tls=true; write https://host:9180"
+            )
     if not found:
         raise InvalidAddressError("No address of an HTTP port is set. Write http://host:9180")
     return found

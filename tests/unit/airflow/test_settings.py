@@ -63,6 +63,7 @@ def test_a_connection_of_hive() -> None:
         ({"host": None}, InvalidAddressError, "The connection c has no host"),
         ({"host": "http://h"}, InvalidAddressError, "'http://h' is not a metastore address"),
         ({"extra": {"http": "h:9180"}}, InvalidAddressError, "'h:9180' is no address of an HTTP port"),
+        ({"extra": {"http": "http://h:9180", "tls": "true"}}, InvalidAddressError, "'http://h:9180' has no TLS"),
         ({"extra": {"htpp": "x"}}, InvalidInputError, "htpp is no option of the connection c. Options: http"),
         ({"password": "x"}, CredentialsError, "password is set without user"),
     ],

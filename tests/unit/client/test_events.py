@@ -140,3 +140,10 @@ def test_close_ends_a_stream_that_waits(serve: Callable[..., Script]) -> None:
 def test_addresses_are_checked(address: str) -> None:
     with pytest.raises(InvalidAddressError):
         EventStream(address)
+
+
+def test_credentials_that_demand_tls_are_not_sent_without_it() -> None:
+    credentials = Credentials(tls=True, user="ann", password="secret")
+    EventStream("https://h:9180", credentials=credentials)
+    with pytest.raises(InvalidAddressError, match=r"'http://g' has no TLS.*write https://host:9180"):
+        EventStream("https://h:9180,http://g", credentials=credentials)
