@@ -28,8 +28,10 @@ log = logging.getLogger(__name__)
 PATH: Final = "/events/stream"
 PAUSE: Final = 1.0  # seconds before the next connection
 _BUSY: Final = 5.0  # seconds before the next connection to a server that has too many streams
+_LONGEST: Final = 60.0  # seconds that a server may ask for (Retry-After)
 _SILENCE: Final = 45.0  # seconds without a byte, of a server that sends a comment after 15
 _LINE: Final = 65_536  # bytes of a text that is not a message
+_MESSAGE: Final = 2**28  # bytes of a line
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 Message = tuple[int, dict[str, Any] | None]
 
@@ -118,7 +120,7 @@ class EventStream:
             connection.request("GET", f"{url.path.rstrip('/')}{PATH}{query}", headers=self._headers())
             with closing(connection.getresponse()) as response:
                 _check(address, response)
-                yield from self._parsed(response)
+                yield from self._parsed(address, response)
 
     def _headers(self) -> dict[str, str]:
         headers = {"Accept": "text/event-stream"}
@@ -131,19 +133,38 @@ class EventStream:
             headers["Authorization"] = f"Basic {base64.b64encode(secret).decode()}"
         return headers
 
-    def _parsed(self, response: http.client.HTTPResponse) -> Iterator[Message]:
-        """Yields the messages of a response (HTML Standard, 9.2 Server-sent events), until it ends."""
+    def _parsed(self, address: str, response: http.client.HTTPResponse) -> Iterator[Message]:
+        """Yields the messages of a response (HTML Standard, 9.2 Server-sent events), until it ends.
+
+        Raises MetastoreUnavailableError for what no server of a metastore sends.
+        """
         fields: dict[str, str] = {}
-        while line := response.readline():
+        while line := response.readline(_MESSAGE):
+            if len(line) == _MESSAGE:
+                raise MetastoreUnavailableError(f"{address}: a line is longer than {_MESSAGE:,} bytes")
             text = line.decode("utf-8", "replace").rstrip("\r\n")
             if text:
                 name, _, value = text.partition(":")
-                fields[name] = value.removeprefix(" ")
+                if name in ("id", "data"):
+                    fields[name] = value.removeprefix(" ")
                 continue
             if "id" in fields:
-                self.after = int(fields["id"])
-                yield self.after, json.loads(fields["data"]) if "data" in fields else None
+                message = _message(address, fields["id"], fields.get("data"))
+                self.after = message[0]
+                yield message
             fields.clear()
+
+
+def _message(address: str, number: str, data: str | None) -> Message:
+    try:
+        event = None if data is None else json.loads(data)
+        if number.isascii() and number.isdecimal() and (data is None or isinstance(event, dict)):
+            return int(number), event
+    except (ValueError, RecursionError):
+        pass
+    raise MetastoreUnavailableError(
+        f"{address}: a message is not valid: id {number[:50]!r}, data {(data or '')[:50]!r}"
+    )
 
 
 class _BusyError(MetastoreUnavailableError):
@@ -185,7 +206,8 @@ def _check(address: str, response: http.client.HTTPResponse) -> None:
     match response.status:
         case HTTPStatus.SERVICE_UNAVAILABLE | HTTPStatus.TOO_MANY_REQUESTS:
             after = response.getheader("Retry-After", "")
-            raise _BusyError(f"{address}: {text}", float(after) if after.isdecimal() else _BUSY)
+            seconds = float(after) if after.isdecimal() else _BUSY
+            raise _BusyError(f"{address}: {text}", min(max(seconds, PAUSE), _LONGEST))
         case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
             raise AuthenticationError(f"{address}: {text}")
         case status if status >= HTTPStatus.INTERNAL_SERVER_ERROR:

@@ -28,7 +28,7 @@ class Script:
 
     def __init__(self, *replies: Reply) -> None:
         self.replies, self.requests = list(replies), list[dict[str, str]]()
-        self.url, self.hold = "", threading.Event()
+        self.url, self.hold, self.retry_after = "", threading.Event(), "0"
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def serving(script: Script) -> Iterator[Script]:
             status, kind, body = script.replies.pop(0) if script.replies else (200, STREAM, ":\n\n")
             self.send_response(status)
             self.send_header("Content-Type", kind)
-            self.send_header("Retry-After", "0")
+            self.send_header("Retry-After", script.retry_after)
             self.end_headers()
             self.wfile.write(body.encode())
             if not script.replies:
@@ -89,6 +89,31 @@ def test_the_first_message_says_where_the_stream_begins(serve: Callable[..., Scr
 def test_a_busy_server_and_one_in_an_outage_are_asked_again(serve: Callable[..., Script]) -> None:
     script = serve((503, "text/plain", "busy"), (500, "text/plain", "broken"), (200, STREAM, event(1)))
     assert next(iter(EventStream(script.url)))[0] == 1
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [("0", 1.0), ("7", 7.0), ("9" * 400, 60.0), ("soon", 5.0)])
+def test_a_busy_server_asks_for_a_pause(
+    serve: Callable[..., Script], monkeypatch: pytest.MonkeyPatch, asked: str, seconds: float
+) -> None:
+    monkeypatch.setattr(events, "PAUSE", 1.0)
+    script = serve((503, "text/plain", "busy"), (200, STREAM, event(1)))
+    script.retry_after, stream, pauses = asked, EventStream(script.url), list[float | None]()
+    monkeypatch.setattr(stream._closed, "wait", pauses.append)
+    assert next(iter(stream))[0] == 1
+    assert pauses == [seconds]
+
+
+@pytest.mark.parametrize(
+    "garbage", ["id: one\n\n", "id: -1\n\n", "id: 1\ndata: {\n\n", "id: 1\ndata: 7\n\n", "data: " + "x" * 999]
+)
+def test_the_next_server_is_asked_after_garbage(
+    serve: Callable[..., Script], monkeypatch: pytest.MonkeyPatch, garbage: str
+) -> None:
+    monkeypatch.setattr(events, "_MESSAGE", 500)
+    first, second = serve((200, STREAM, garbage)), serve((200, STREAM, event(2)))
+    stream = EventStream(f"{first.url},{second.url}", after=1)
+    assert next(iter(stream))[0] == 2
+    assert second.requests[0]["Last-Event-ID"] == "1"
 
 
 def test_the_next_server_takes_over(serve: Callable[..., Script]) -> None:
