@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from starlette.requests import Request
 
 from metastore.context import caller
-from metastore.identity import JWT, KERBEROS, PASSWORD, Identity
+from metastore.identity import JWT, KERBEROS, PASSWORD, AuthenticationUnavailableError, Identity
+from metastore.web.console import authentication
 from metastore.web.console.authentication import LOCAL_ONLY, NO_METHOD, ClosedError, ConsoleAuthenticator, local_path
 from metastore.web.console.sessions import Sessions
 from metastore.web.console.site import Site
@@ -80,6 +83,21 @@ def test_the_groups_of_a_credential_count() -> None:
         return await site._run(await by_cookie.visitor(asked), lambda: getattr(caller.get(), "groups", None))
 
     assert asyncio.run(groups()) == ["staff", "contractors"]
+
+
+def test_a_password_that_is_not_checked_in_time_is_not_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients try again after 503, and give up after 401."""
+    monkeypatch.setattr(authentication, "_LOGIN_TIMEOUT", 0.0)
+    failed: list[Exception] = []
+    checking = SimpleNamespace(
+        mechanism=lambda *_, **__: SimpleNamespace(step=lambda _: Future[Identity]()),
+        failed=lambda error, _: failed.append(error),
+    )
+    console = ConsoleAuthenticator(checking, frozenset({PASSWORD}), Sessions(lambda _: [""], 0.0))  # type: ignore[arg-type] # a part
+    asked = request("127.0.0.1", (b"authorization", b"Basic YWxpY2U6c2VjcmV0"))
+    with pytest.raises(AuthenticationUnavailableError, match="Too many logins are waiting"):
+        asyncio.run(console.visitor(asked))
+    assert len(failed) == 1
 
 
 @pytest.mark.parametrize("text", ["//evil", "/\\evil", "http://evil", "javascript:x", "", "/\t/evil"])

@@ -22,6 +22,7 @@ from metastore.identity import (
     JWT,
     PASSWORD,
     AuthenticationFailedError,
+    AuthenticationUnavailableError,
     Identity,
     Mechanism,
 )
@@ -209,11 +210,13 @@ def cookie_name(request: Request) -> str:
 
 
 async def _result(login: Future[Identity]) -> Identity:
-    """Waits for the check of a password. Raises AuthenticationFailedError."""
+    """Waits for the check of a password. Raises AuthenticationFailedError; AuthenticationUnavailableError if it takes
+    too long.
+    """
     waiting = asyncio.wrap_future(login)
     finished, _ = await asyncio.wait({waiting}, timeout=_LOGIN_TIMEOUT)
     if not finished:
-        raise AuthenticationFailedError("Too many logins are waiting for a password check; try again")
+        raise AuthenticationUnavailableError("Too many logins are waiting for a password check; try again")
     return waiting.result()
 
 
