@@ -119,7 +119,7 @@ class Keeper:
         return position
 
     async def _keep(self) -> None:
-        while True:
+        while self.hub.error is None:  # watchers that start again have another hub
             await asyncio.sleep(_LOOK)
             await self.look()
 

@@ -7,6 +7,9 @@ from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from metastore.airflow import keeper as keepers
 from metastore.airflow.keeper import GRACE, Keeper
 
 TABLE = ("d", "t")
@@ -17,7 +20,7 @@ class World:
 
     def __init__(self, saved: dict[str, Any] | None = None) -> None:
         self.now, self.saved, self.writes = 1_000.0, saved, 0
-        self.hub = SimpleNamespace(position=None)
+        self.hub = SimpleNamespace(position=None, error=None)
 
     def keeper(self, writer: str = "here") -> Keeper:
         return Keeper(self.hub, writer, self.newest, self.load, self.save, lambda: self.now)
@@ -115,5 +118,21 @@ def test_the_position_is_saved_after_events_and_once_a_minute() -> None:
         await keeper.look()
         await keeper.look()
         assert (world.saved["position"], world.writes) == (30, 3)
+
+    run(test)
+
+
+def test_a_keeper_ends_with_its_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Airflow starts watchers again every second while a password is wrong: each time they have another keeper."""
+    monkeypatch.setattr(keepers, "_LOOK", 0.0)
+
+    async def test() -> None:
+        world = World()
+        keeper = world.keeper()
+        await keeper.first(TABLE)
+        before = asyncio.all_tasks()
+        assert len(before) == 2
+        world.hub.error = PermissionError("a wrong password")
+        await asyncio.wait_for(asyncio.gather(*before - {asyncio.current_task()}), 30)
 
     run(test)
