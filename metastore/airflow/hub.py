@@ -22,6 +22,8 @@ _LINGER: Final = 60.0  # seconds that the connection stays without a waiter
 _AHEAD: Final = 10_000  # messages that the thread may be ahead of the loop
 _KEPT: Final = 10_000  # events that a waiter holds
 BEGUN: Final = "BEGUN"
+CONNECTION: Final = "connection"
+"""The key of an event under which the hub says by which connection it came: `Hub.rewind`."""
 
 
 class Stream(Protocol):
@@ -147,20 +149,23 @@ class Hub:
         self._grown.set()
         self._grown = asyncio.Event()
 
-    async def rewind(self, table: TableKey, after: int) -> None:
+    async def rewind(self, table: TableKey, after: int) -> int:
         """Sends the events after a number again, once a source listens to the table. All waiters get them.
 
-        Those who ask while events are sent again wait for the end of that. Raises the error that ended the stream.
+        Returns the number of the connection that sends them. Events of earlier connections may still arrive: they come
+        again in their order. Those who ask while events are sent again wait for the end of that. Raises the error that
+        ended the stream.
         """
         while not self.error and not any(each.is_source for each in self._by_table.get(table, ())):
             await self._grown.wait()
         if self.error:
             raise self.error
         if self.position is not None and self.position <= after:
-            return
+            return self.connections
         self._rewind_to = after if self._rewind_to is None else min(after, self._rewind_to)
         if self._timer is None:
             self._timer = self._loop.call_later(_REWIND, self._restart)
+        return self.connections + 1
 
     def close(self) -> None:
         """Ends the connection."""
@@ -226,6 +231,7 @@ class Hub:
             if event["type"] == "ERROR":
                 log.warning("The stream of events ended: %s", event.get("reason"))
             return
+        event = {**event, CONNECTION: self.connections}
         for each in list(waiters):
             each.offer(event)
 

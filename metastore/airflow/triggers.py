@@ -12,7 +12,7 @@ from airflow.triggers.base import BaseEventTrigger, BaseTrigger, TaskSuccessEven
 from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
 
 from metastore.airflow.hook import link_of
-from metastore.airflow.hub import BEGUN, Event, TableKey, is_break
+from metastore.airflow.hub import BEGUN, CONNECTION, Event, TableKey, is_break
 from metastore.airflow.keeper import Keeper
 from metastore.airflow.link import Link, until
 from metastore.airflow.settings import DEFAULT_CONNECTION, HTTP
@@ -121,14 +121,24 @@ class PartitionEventTrigger(BaseEventTrigger):
         link = await link_of(self.metastore_conn_id)
         keeper = keeper_of(link, self.metastore_conn_id)
         last = await keeper.first(self._key)
-        await keeper.hub.rewind(self._key, last)
-        async for events in shared_stream:
-            for event in events:
-                if event["type"] == BEGUN or (event["id"] <= last and event["type"] != REWOUND):
-                    continue
-                if await link.call(self._has_partitions) if is_break(event) else self._selects(event):
-                    yield TriggerEvent({**event, "database": self._key[0], "table": self._key[1]})
-                last = event["id"]
+        rewinding = asyncio.ensure_future(keeper.hub.rewind(self._key, last))  # it waits for the stream below
+        rewinding.add_done_callback(lambda done: done.cancelled() or done.exception())  # the stream fails with it
+        try:
+            async for events in shared_stream:
+                connection = await rewinding
+                for event in events:
+                    is_known = event["id"] <= last and event["type"] != REWOUND
+                    if event["type"] == BEGUN or is_known or event.get(CONNECTION, connection) < connection:
+                        continue
+                    if await link.call(self._has_partitions) if is_break(event) else self._selects(event):
+                        yield TriggerEvent(self._payload(event))
+                    last = event["id"]
+        finally:
+            rewinding.cancel()
+
+    def _payload(self, event: Event) -> dict[str, Any]:
+        known = {name: value for name, value in event.items() if name != CONNECTION}
+        return {**known, "database": self._key[0], "table": self._key[1]}
 
     def _selects(self, event: Event) -> bool:
         named = event.get("partitions")

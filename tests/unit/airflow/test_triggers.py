@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import importlib
 import sys
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+
+from metastore.airflow import hub as hubs
 
 STANDINS = {
     "airflow.sdk": ("BaseHook", "Variable"),
@@ -49,13 +52,15 @@ class Link:
     def __init__(self, *, has_partitions: bool = True) -> None:
         self.hub = self.keeper = self
         self.rewound, self._names = list[int](), ["ds=1"] if has_partitions else []
+        self.connection = 1
 
     async def first(self, table: tuple[str, str]) -> int:
         assert table == ("d", "t")
         return 10
 
-    async def rewind(self, table: tuple[str, str], after: int) -> None:
+    async def rewind(self, table: tuple[str, str], after: int) -> int:
         self.rewound.append(after)
+        return self.connection
 
     async def call(self, function: Any) -> Any:
         return function(SimpleNamespace(methods=SimpleNamespace(get_partition_names=lambda *_: self._names)))
@@ -114,6 +119,59 @@ def test_numbers_that_come_again_fire_again(triggers: Any, monkeypatch: pytest.M
     rewound = {"id": 3, "type": "REWOUND", "from": 12}
     found = fired(triggers, monkeypatch, Link(), event(12), rewound, event(4))
     assert found == [(12, "ADD_PARTITION"), (3, "REWOUND"), (4, "ADD_PARTITION")]
+
+
+def test_events_from_before_a_rewind_do_not_hide_those_that_come_again(
+    triggers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = Link()
+    link.connection = 2
+    events = ({**event(51), "connection": 1}, *({**event(number), "connection": 2} for number in (12, 51)))
+    assert fired(triggers, monkeypatch, link, *events) == [(12, "ADD_PARTITION"), (51, "ADD_PARTITION")]
+
+
+class Opened:
+    """A stream whose first connection begins at event 50, and whose next ones send what they are asked for."""
+
+    def __init__(self, after: int | None) -> None:
+        self.after, self._closed = after, threading.Event()
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def __iter__(self) -> Iterator[tuple[int, dict[str, Any] | None]]:
+        if self.after is None:
+            yield 50, None
+        for number in range(51 if self.after is None else self.after + 1, 53):
+            yield number, event(number)
+        self._closed.wait()
+
+
+def test_a_trigger_that_does_not_share_fires_for_all_events(triggers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def newest() -> int:
+        raise AssertionError
+
+    async def load() -> dict[str, Any]:
+        return {"position": 47, "before": 47, "writer": "here"}
+
+    async def save(value: dict[str, Any]) -> None:
+        pass
+
+    async def run() -> list[dict[str, Any]]:
+        hub = hubs.Hub(Opened)
+        link = SimpleNamespace(hub=hub, keeper=triggers.Keeper(hub, "here", newest, load, save))
+
+        async def link_of(name: str) -> Any:
+            return link
+
+        monkeypatch.setattr(triggers, "link_of", link_of)
+        firing = triggers.PartitionEventTrigger(table="d.t").run()
+        found = [(await asyncio.wait_for(anext(firing), 30)).payload for _ in range(5)]
+        await firing.aclose()
+        hub.close()
+        return found
+
+    assert asyncio.run(run()) == [event(number) for number in range(48, 53)]
 
 
 class Hub:

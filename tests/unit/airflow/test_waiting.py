@@ -252,6 +252,25 @@ def test_a_rewind_repeats_events_once_for_those_who_ask_together(run: Run) -> No
     run(test)
 
 
+def test_events_say_whether_they_come_before_a_rewind(run: Run) -> None:
+    async def test(link: Link, log: Log, catalog: Catalog) -> None:
+        assert link.hub
+        with link.hub.subscribed({("d", "t")}, lambda _: True, is_source=True) as one:
+            log.opened[0].send(50)
+            log.opened[0].add(51, ds="1")
+            while link.hub.position != 51:
+                await asyncio.sleep(0)
+            assert await link.hub.rewind(("d", "t"), 51) == 1, "nothing comes again"
+            assert await link.hub.rewind(("d", "t"), 40) == 2
+            assert [event["connection"] for event in await one.next(PATIENCE)] == [1, 1]
+            while len(log.opened) == 1:
+                await asyncio.sleep(0)
+            log.opened[1].add(41, ds="1")
+            assert [event["connection"] for event in await one.next(PATIENCE)] == [2]
+
+    run(test)
+
+
 def test_who_waits_before_the_stream_has_begun_is_told_after_a_rewind(run: Run) -> None:
     async def test(link: Link, log: Log, catalog: Catalog) -> None:
         assert link.hub
