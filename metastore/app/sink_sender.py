@@ -95,7 +95,8 @@ class Sender:
         if is_rewound(place.epoch, look.epoch):
             event = {"id": place.position, "type": REWOUND, "reason": _REASON}
             return self._send([message_of(event, self._catalog, look.epoch)], place.position, look)
-        if self._done > place.position and self._clock() - self._saved > _SAVE_UNSENT:
+        is_due = self._done > place.position and self._clock() - self._saved > _SAVE_UNSENT
+        if is_due or look.epoch != place.epoch:  # the epoch at once: a restore is known by it, also before an event
             self._move(look.epoch)
         if self._done == look.last:
             return _PAUSE

@@ -187,4 +187,4 @@ def is_rewound(before: str, now: str) -> bool:
     earlier, present, problem = before.partition(":")[0], now.partition(":")[0], now.partition(":")[2]
     if before == now:
         return False
-    return bool(problem) if earlier == present else bool(earlier)
+    return bool(problem) if earlier in (present, "") else True

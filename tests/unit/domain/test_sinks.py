@@ -143,6 +143,7 @@ def test_retry_after_is_read(text: str | None, date: str | None, seconds: float 
         ("a:17", "b", True),
         ("", "a", False),  # the first incarnation
         ("", ":17", True),
+        ("", "a:17", True),
     ],
 )
 def test_a_restore_is_recognised(before: str, now: str, rewound: bool) -> None:

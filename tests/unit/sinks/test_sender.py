@@ -253,6 +253,16 @@ def test_a_restored_database_is_told_once_and_its_position_counts() -> None:
     assert world.place == Place(6, "e:17", 0, 0.0)
 
 
+def test_the_first_incarnation_of_the_catalog_is_stored_before_an_event() -> None:
+    world = World()
+    world.place = Place(0, "", 0, 0.0)
+    world.steps()
+    assert world.place == Place(0, "e", 0, 0.0)
+    world.epoch = "f"
+    world.steps()
+    assert world.types() == ["REWOUND"]
+
+
 def test_a_restore_is_told_again_if_the_sink_did_not_take_it() -> None:
     world = World()
     world.epoch, world.failures = "f", {0: Failure("no")}
