@@ -126,11 +126,13 @@ class LineageGuard:
             raise UnavailableError(f"{self._witness} is not a file of this server ({error}): delete it") from error
 
     def _report(self, problem: str | None, now: Lineage | None) -> None:
-        """Logs a new problem once, and keeps the result."""
+        """Logs a new problem once, and keeps the result. `now`: None if nothing could be compared: then the database
+        is not marked as an older one, of which an alert and the sinks of events would tell.
+        """
         is_new = problem is not None and problem != self._problem
         if is_new:
             log.error("%s", problem)
-        if is_new or (problem is None and now and now.problem_since):
+        if now and (is_new or (problem is None and now.problem_since)):
             with self._store.transaction(audited=False) as work:
                 work.lineage.note_problem() if problem else work.lineage.forget_problem()
         self._problem = problem

@@ -35,6 +35,19 @@ def catalog(make_database: Callable[..., str], tmp_path: Path) -> Iterator[Resto
     catalog.close()
 
 
+def test_a_witness_that_cannot_be_read_is_no_restore(catalog: RestoredCatalog) -> None:
+    guard = catalog.application.journal.lineage
+    guard.note()
+    (witness,) = catalog.warehouse.glob(".metastore_catalog*")
+    content = witness.read_text()
+    witness.write_text("{")
+    assert "cannot be read, so files are not cleaned" in str(guard.problem())
+    witness.write_text(content)
+    guard._valid_until = 0.0
+    assert guard.states()[0].problem_since is None
+    assert guard.problem() is None
+
+
 def test_a_smaller_number_of_a_transaction_shows_the_loss(
     catalog: RestoredCatalog, caplog: pytest.LogCaptureFixture
 ) -> None:
