@@ -209,6 +209,15 @@ def test_one_of_several_servers_sends_and_another_continues(
     assert days(receiver) in ("abcd", "abccd")
 
 
+def test_a_read_only_server_sends_nothing(
+    hook: Hook, start_metastore: Start, database_url: str, sinks: SinkAdministration
+) -> None:
+    server = start_metastore(database_url, "--sinks", hook(), "--read-only")
+    assert len(psutil.Process(server.process.pid).children()) == 1  # the worker
+    server.stop()
+    assert sinks.states() == []
+
+
 def test_a_sink_that_hangs_delays_no_other_and_filters_apply(
     receiver: Receiver, hook: Hook, start_metastore: Start, database_url: str, secret_file: Path
 ) -> None:
