@@ -6,9 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from migrations import runner
-from tests.fixtures.database import reachable_folder
+from tests.fixtures.database import execute, reachable_folder
 from tests.fixtures.installed_postgres import installed_postgres
 from tests.fixtures.pgbouncer import pgbouncer
+from tests.fixtures.receiver import SECRET, receiving
 from tests.fixtures.server import Server, connected, running
 from tests.wire.builders import new_table, partition
 from thrift_idl.gen.hive_metastore.ttypes import (
@@ -23,6 +24,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
 )
 
 CLIENTS, ROUNDS = 8, 3
+SINK = "('hook', 0, '', 0, 0, 0)"  # has all events, also those before its process runs
 KEYS = [("ds", "string"), ("n", "int")]
 
 
@@ -59,11 +61,20 @@ def lock_of(database: str, name: str, user: str) -> LockRequest:
 def test_clients_of_a_server_behind_a_pooler_that_shares_sessions(tmp_path: Path) -> None:
     with reachable_folder() as folder, installed_postgres(folder, tls=False) as direct:
         runner.upgrade(direct)
+        execute(direct, "INSERT INTO event_sinks (name, position, epoch, attempts, sent, failed) VALUES " + SINK)
+        secret = tmp_path / "secret"
+        secret.write_text(SECRET)
         with (
+            receiving() as receiver,
             pgbouncer(folder, direct, "transaction", {"default_pool_size": "3"}) as pooled,
-            running(pooled, tmp_path, "--database-pooler", "transaction", "--workers", "2") as server,
+            running(
+                *(pooled, tmp_path, "--database-pooler", "transaction", "--workers", "2"),
+                *("--sinks", f"hook={receiver.url}#secret_file={secret}&type=drop_table"),
+            ) as server,
             ThreadPoolExecutor(CLIENTS) as threads,
         ):
             done = [threads.submit(use, server, number) for number in range(CLIENTS)]
             assert [each.result() for each in done] == [ROUNDS] * CLIENTS
+            receiver.wait(lambda: len(receiver.taken) == CLIENTS * ROUNDS)
+            assert receiver.numbers() == sorted({*receiver.numbers()})
             assert "Error" not in server.log.read_text()
