@@ -57,7 +57,7 @@ class EventStream:
 
         Args:
             addresses: `http://host:port[,http://host2:port2]` or `https://…`, of servers of one metastore.
-            credentials: a password or a JWT, and how to verify the server. Default: none.
+            credentials: a password, a JWT or a client certificate, and how to verify the server. Default: none.
             after: the number of the last event that is known. None: begins with the next one.
             parameters: of the stream, such as `database`.
 

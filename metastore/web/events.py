@@ -54,11 +54,9 @@ class EventRoutes:
             wanted, after, details = _wanted(request), _after(request), request.query_params.get("details") == "true"
         except InvalidInputError as error:
             return _line(400, str(error))
-        except LoginRequiredError:
-            return _line(401, "Send a JWT (Bearer), or a user name and password (Basic)")
         except AuthenticationUnavailableError as error:
             return _line(503, str(error))
-        except AuthenticationFailedError as error:
+        except (LoginRequiredError, AuthenticationFailedError) as error:
             return _line(401, str(error))
         except ClosedError as error:
             return _line(403, str(error))

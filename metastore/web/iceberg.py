@@ -390,11 +390,9 @@ def _protocol_error(request: Request, error: Exception) -> RestError:
     match error:
         case RestError():
             return error
-        case LoginRequiredError():
-            return RestError(401, NOT_AUTHORIZED, "Send a JWT (Bearer), or a user name and password (Basic)")
         case AuthenticationUnavailableError():
             return RestError(503, "ServiceUnavailableException", str(error))
-        case AuthenticationFailedError():
+        case LoginRequiredError() | AuthenticationFailedError():
             return RestError(401, NOT_AUTHORIZED, str(error))
         case ClosedError():
             return RestError(403, FORBIDDEN, str(error))

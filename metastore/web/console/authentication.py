@@ -54,6 +54,9 @@ class Authenticator(Protocol):
 class LoginRequiredError(Exception):
     """The request has no valid session and no credentials."""
 
+    def __init__(self) -> None:
+        super().__init__("Send a JWT (Bearer), a user name and password (Basic), or a client certificate")
+
 
 class ClosedError(Exception):
     """The console is not served to this client. The text is one line."""

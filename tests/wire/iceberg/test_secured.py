@@ -13,6 +13,8 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import ForbiddenError, NoSuchNamespaceError, NoSuchTableError, UnauthorizedError
 
 from metastore.client import Credentials, connect
+from metastore.client.errors import AuthenticationError
+from metastore.client.events import EventStream
 from tests.fixtures.server import Server
 from tests.wire.authorization.granting import bag, on_table
 from tests.wire.console.conftest import ADMIN, LOW, PASSWORDS
@@ -144,6 +146,14 @@ def test_wrong_credentials(
     with pytest.raises(OSError, match=r"(?i)unknown ca|closed|reset|eof"):
         secured.visitor(strange_authority.issue(user="root")).get(f"{V1}/namespaces")
     assert secured.visitor().get("/metrics").status == 200  # Prometheus needs no certificate
+
+
+def test_the_stream_of_events_accepts_a_certificate(secured: Secured, authority: Authority) -> None:
+    pem, ca = authority.issue(user="carol"), str(authority.pem)
+    known = Credentials(tls=True, ca=ca, certificate=str(pem.chain), key=str(pem.key))
+    assert next(iter(EventStream(secured.url, credentials=known)))
+    with pytest.raises(AuthenticationError, match="or a client certificate"):
+        next(iter(EventStream(secured.url, credentials=Credentials(tls=True, ca=ca))))
 
 
 def test_a_login_counts_more_than_a_certificate(secured: Secured, authority: Authority) -> None:
