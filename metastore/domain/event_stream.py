@@ -47,22 +47,32 @@ class Wanted(NamedTuple):
 
 def event_object(event: LoggedEvent, *, details: bool) -> dict[str, Any]:
     """Returns an event as a JSON object: `id`, `time` (RFC 3339), `type`, and what is known of `catalog`, `database`,
-    `table`, `partitions` (objects of values by column) and `user`.
+    `table`, `partitions` (objects of values by column) and `user`. A renamed partition has its old and its new values.
 
     `details`: with Hive's message as `message`. It has the whole objects, and can be large.
     """
     message = json.loads(event.message)
-    single = message.get("keyValues") or message.get("partKeyVals")
     known = {
         "catalog": event.catalog,
         "database": event.database,
         "table": event.table,
-        "partitions": message.get("partitions") or ([single] if single else None),
+        "partitions": message.get("partitions") or _single(message) or None,
         "user": message.get("user"),
         "message": message if details else None,
     }
     shown = {name: value for name, value in known.items() if value is not None}
     return {"id": event.number, "time": _rfc_3339(event.time), "type": event.type, **shown}
+
+
+def _single(message: dict[str, Any]) -> list[dict[str, str]]:
+    """Returns the values of the one partition of an event by column, and its new values if they have changed."""
+    known: dict[str, str] | None = message.get("keyValues") or message.get("partKeyVals")
+    if not known:
+        return []
+    after = message.get("partitionObjAfterJson")  # Thrift's JSON: field 1 is ["str", the number of values, values…]
+    values = json.loads(after)["1"]["lst"][2:] if after else list(known.values())
+    renamed = dict(zip(known, values, strict=True))
+    return [known] if renamed == known else [known, renamed]
 
 
 class Position:

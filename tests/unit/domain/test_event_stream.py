@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from metastore.domain.event_stream import LoggedEvent, Position, Wanted, event_object
@@ -63,3 +64,12 @@ def test_objects() -> None:
     assert event_object(one, details=True)["message"] == {"keyValues": {"ds": "1"}}
     nothing = LoggedEvent(3, 0, "OPEN_TXN", None, None, None, "{}")
     assert event_object(nothing, details=False) == {"id": 3, "time": "1970-01-01T00:00:00Z", "type": "OPEN_TXN"}
+
+
+def test_a_renamed_partition_has_its_old_and_its_new_values() -> None:
+    """A program that waits for the new values must be told."""
+    fields = {"keyValues": {"ds": "1", "hour": "2"}}
+    for new, values in (("1", [fields["keyValues"]]), ("9", [fields["keyValues"], {"ds": "9", "hour": "2"}])):
+        after = json.dumps({"1": {"lst": ["str", 2, new, "2"]}, "2": {"str": "d"}})
+        message = json.dumps({**fields, "partitionObjAfterJson": after})
+        assert event_object(event(1, "ALTER_PARTITION", message=message), details=False)["partitions"] == values
