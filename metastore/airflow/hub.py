@@ -195,6 +195,8 @@ class Hub:
         """Opens the stream. `has_begun`: whether the waiters know everything up to `after`."""
         self._stream = stream = self._open(after)
         self.position = after if has_begun else None
+        if after is None:
+            self._highest = 0  # of a database that may have been restored since
         self.connections += 1
         threading.Thread(target=self._run, args=(stream, has_begun), name="metastore events", daemon=True).start()
 

@@ -302,6 +302,28 @@ def test_a_rewind_waits_for_the_source_of_those_who_ask(run: Run) -> None:
     run(test)
 
 
+def test_a_rewind_after_a_restore_that_nobody_waited_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hubs, "_LINGER", 0.0)
+
+    async def test(link: Link, log: Log, catalog: Catalog) -> None:
+        hub = link.hub
+        assert hub
+        with hub.subscribed({("d", "t")}, lambda _: True) as one:
+            log.opened[0].send(1000)
+            await one.next(PATIENCE)
+        while hub._stream is not None:
+            await asyncio.sleep(0)
+        with hub.subscribed({("d", "t")}, lambda _: True, is_source=True) as one:
+            log.opened[1].send(50)  # the numbers of a restored database are lower
+            await one.next(PATIENCE)
+            await hub.rewind(("d", "t"), 40)
+            while len(log.opened) == 2:
+                await asyncio.sleep(0)
+            assert log.opened[2].after == 40
+
+    run(test)
+
+
 def test_a_waiter_that_is_far_behind_reads_the_catalog(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hubs, "_KEPT", 10)
 
