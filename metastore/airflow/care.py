@@ -15,6 +15,7 @@ from airflow.sdk.exceptions import AirflowException
 
 from metastore.airflow.hook import MetastoreHook
 from metastore.airflow.settings import DEFAULT_CONNECTION
+from metastore.client.credentials import PREFIX
 
 
 class TableCareOperator(BaseOperator):
@@ -63,7 +64,8 @@ class TableCareOperator(BaseOperator):
     def execute(self, context: Any) -> list[dict[str, Any]]:  # noqa: ARG002 - Airflow's
         """Runs the command. Called by Airflow. Raises AirflowException if something was refused or failed."""
         settings = MetastoreHook(self.metastore_conn_id).settings
-        environment = {**os.environ, **settings.environment()}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+        environment |= settings.environment()
         if settings.user and not settings.credentials.prove_a_user:
             environment["LOGNAME"] = settings.user  # the command sends the name of its user
         options = {"--uri": settings.uris, "--master": self.master, "--format": "json"}

@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 
 from metastore.client import Credentials, parse_uris
 from metastore.client.connection import DEFAULT_PORT
+from metastore.client.credentials import switch
 from metastore.client.errors import InvalidAddressError
 from metastore.client.events import parse_addresses
 from metastore.errors import InvalidInputError
@@ -15,7 +16,6 @@ from metastore.errors import InvalidInputError
 CONNECTION_TYPE: Final = "metastore"
 DEFAULT_CONNECTION: Final = "metastore_default"
 HTTP: Final = "http"
-_TRUE: Final = ("true", "1", "yes", "on")
 _CREDENTIALS: Final = tuple(each.name for each in fields(Credentials) if each.name not in ("user", "password"))
 
 
@@ -75,7 +75,7 @@ def _credentials(connection: Any, extra: Mapping[str, Any]) -> Credentials:
     """Returns the credentials of a connection, or of the environment if it has none."""
     given = {name: extra[name] for name in _CREDENTIALS if extra.get(name)}
     if "tls" in given:
-        given["tls"] = str(given["tls"]).lower() in _TRUE
+        given["tls"] = switch(str(given["tls"]), f"The option tls of the connection {connection.conn_id}")
     if str(extra.get("auth_mechanism", "")).upper() == "GSSAPI":  # of the type hive_metastore
         given.setdefault("kerberos", extra.get("kerberos_service_name", "hive"))
     if connection.password:

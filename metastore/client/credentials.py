@@ -16,6 +16,16 @@ _TRUE: Final = ("true", "1", "yes", "on")
 _FALSE: Final = ("", "false", "0", "no", "off")
 
 
+def switch(text: str, name: str) -> bool:
+    """Returns the value of the option `name`, a text such as `true`. Raises CredentialsError for any other text.
+
+    A password is not sent in plain text because of a typo.
+    """
+    if text.lower() not in (*_TRUE, *_FALSE):
+        raise CredentialsError(f"{name} is {text!r}; it must be true or false")
+    return text.lower() in _TRUE
+
+
 @dataclass(frozen=True, kw_only=True)
 class Credentials:
     """Credentials and TLS options of connections. `METASTORE_CLIENT_<FIELD>` in the environment sets a field.
@@ -59,10 +69,7 @@ class Credentials:
         if unknown := list(unknown_variables(environment, PREFIX, names.values())):
             raise CredentialsError("; ".join(unknown))
         values = {name: environment.get(variable) or None for name, variable in names.items()}
-        tls = values.pop("tls") or ""
-        if tls.lower() not in (*_TRUE, *_FALSE):  # do not send a password in plain text because of a typo
-            raise CredentialsError(f"{PREFIX}TLS is {tls!r}; it must be true or false")
-        return cls(tls=tls.lower() in _TRUE, **values)
+        return cls(tls=switch(values.pop("tls") or "", names["tls"]), **values)
 
     @property
     def prove_a_user(self) -> bool:

@@ -65,6 +65,7 @@ def test_a_connection_of_hive() -> None:
         ({"extra": {"http": "h:9180"}}, InvalidAddressError, "'h:9180' is no address of an HTTP port"),
         ({"extra": {"http": "http://h:9180", "tls": "true"}}, InvalidAddressError, "'http://h:9180' has no TLS"),
         ({"extra": {"htpp": "x"}}, InvalidInputError, "htpp is no option of the connection c. Options: http"),
+        ({"extra": {"tls": "ture"}}, CredentialsError, "The option tls of the connection c is 'ture'"),
         ({"password": "x"}, CredentialsError, "password is set without user"),
     ],
 )
