@@ -136,6 +136,9 @@ class Committer:
             both = zip(changes, states, strict=True)
             pending = [(change, state) for change, state in both if change.content is not None]
             commits = [TableCommit(self._row(change, state), change.location) for change, state in pending]
+            old = [
+                file for base, state in zip(bases, states, strict=True) for file in outdated(base, state.metadata)
+            ]
         written: list[str] = []
         with self._removed_after_failure(written):
             for change, state in pending:
@@ -147,8 +150,7 @@ class Committer:
                 if answers:
                     note_location(pending[0][1].location)
                 self._methods("commit_tables", commits)
-        for base, state in zip(bases, states, strict=True):
-            self._delete(outdated(base, state.metadata))
+        self._delete(old)
         return [
             Committed(state.location, change.base if change.content is None else change.content)
             for change, state in zip(changes, states, strict=True)

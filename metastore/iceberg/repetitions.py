@@ -1,8 +1,8 @@
 """Requests that their clients repeat because an answer was lost (`Idempotency-Key`).
 
-The transaction that makes the change of a request records its key: any server answers the repetition from there. So it
-does for a request that has failed for certain, because its client has been told so, and has deleted its files: neither
-a repetition nor the same request in another server may succeed afterwards.
+The transaction that makes the change of a request records its key: any server answers the repetition from there. A
+request that has failed for certain is recorded in a transaction of its own, because its client has been told so, and
+has deleted its files: neither a repetition nor the same request in another server may succeed afterwards.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class State(NamedTuple):
 
 
 def table_row(name: TableName, state: State, present: Table | None) -> Table:
-    """Returns the row of a table. `present`: the row that it replaces."""
+    """Returns the row of a table. `present`: the row that it replaces. Raises TypeError if a text is none."""
     metadata = state.metadata
     properties = metadata.get("properties", {})
     row = _row(name, state, present, "EXTERNAL_TABLE")
@@ -77,17 +77,17 @@ def table_row(name: TableName, state: State, present: Table | None) -> Table:
         found = _element(metadata, name_of_list, number, metadata.get(default, 0))
         if found and found["fields"]:
             _set_text(row.parameters, key, found)
-    return row
+    return _checked(row)
 
 
 def view_row(name: TableName, state: State, present: Table | None) -> Table:
-    """Returns the row of a view."""
+    """Returns the row of a view. Raises TypeError if a text is none."""
     metadata = state.metadata
     row = _row(name, state, present, VIRTUAL_VIEW)
     row.sd = _descriptor(_view_schema(metadata), metadata.get("location"), _FILES)
     row.parameters[TYPE] = "ICEBERG-VIEW"
     row.viewOriginalText = row.viewExpandedText = _sql(_version(metadata))
-    return row
+    return _checked(row)
 
 
 def _row(name: TableName, state: State, present: Table | None, kind: str) -> Table:
@@ -119,6 +119,15 @@ def _row(name: TableName, state: State, present: Table | None, kind: str) -> Tab
     row.parameters = kept
     schema = _view_schema(metadata) if kind == VIRTUAL_VIEW else _schema(metadata)
     _set_text(row.parameters, "current-schema", schema)
+    return row
+
+
+def _checked(row: Table) -> Table:
+    columns = [part for each in row.sd.cols for part in (each.name, each.type, each.comment)]
+    optional = [text for text in (row.owner, row.sd.location, row.viewOriginalText, *columns) if text is not None]
+    for text in (*optional, *row.parameters.values()):
+        if not isinstance(text, str):
+            raise TypeError(f"{text!r} is no text")
     return row
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -179,6 +181,40 @@ def test_register_unregister_and_purge(console: Console, namespace: str) -> None
     assert console.visitor().get(f"{V1}/{path}").data["metadata"] == table["metadata"]
     assert console.visitor().send("DELETE", f"{V1}/{path}", None, {}).status == 204
     assert metadata_files(table) != []
+
+
+WRONG = (5, None, [5], {"a": None})
+
+
+def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yields the places in a JSON value, except the value itself."""
+    each = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in each:
+        yield (*path, key)
+        yield from paths(inner, (*path, key))
+
+
+def test_metadata_with_other_types_is_never_an_error_of_the_server(console: Console, namespace: str) -> None:
+    rest(console).create_table((namespace, "t"), SCHEMA, properties={"p": "1"}).append(rows(1, 2))
+    table = console.visitor().get(f"{V1}/namespaces/{namespace}/tables/t").data
+    location = table["metadata-location"]
+    file = Path(urlsplit(location).path)
+    body = {"name": "u", "metadata-location": location, "overwrite": True}
+    failed = []
+    for path in paths(table["metadata"]):
+        for wrong in WRONG:
+            metadata = copy.deepcopy(table["metadata"])
+            parent = metadata
+            for key in path[:-1]:
+                parent = parent[key]
+            parent[path[-1]] = wrong
+            file.write_text(json.dumps(metadata))
+            replies = [post(console, f"namespaces/{namespace}/register", body)]
+            if replies[0].status == 200:
+                replies.append(console.visitor().get(f"{V1}/namespaces/{namespace}/tables/u?snapshots=refs"))
+                replies.append(post(console, f"namespaces/{namespace}/tables/u", setting(a="b")))
+            failed += [(path, wrong, each.text) for each in replies if each.status >= 500 and each.status != 501]
+    assert failed == []
 
 
 def test_views(console: Console, namespace: str) -> None:
