@@ -22,6 +22,11 @@ TOKEN_PATHS: Final = "/calls"  # noqa: S105 - a path
 """Paths below need the token. The pages of the console authenticate users themselves."""
 
 
+_LONGEST: Final = 300
+"""Characters of a Host header, which has at most 253 and a port: longer ones would fill the cache of their spellings.
+"""
+
+
 class AccessControl:
     """Middleware that protects every path outside OPEN_PATHS.
 
@@ -43,7 +48,8 @@ class AccessControl:
 
     def _rejection(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        host = _normalized(headers.get("host", ""))
+        given = headers.get("host", "")
+        host = _normalized(given) if len(given) <= _LONGEST else ""
         address = (scope.get("server") or ("",))[0]
         if not host or (host not in self._allowed_hosts and host != _normalized(_authority(address))):
             text = (

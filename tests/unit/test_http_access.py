@@ -50,6 +50,7 @@ def status(path: str, headers: dict[str, str], address: str = "10.0.0.5", token:
         ("metastore.example.evil", "10.0.0.5", 403),
         ("evil@rebound.example", "10.0.0.5", 403),
         ("[::1", "::1", 403),
+        (f"{'u' * 300}@localhost", "10.0.0.5", 403),
         ("", "", 403),
     ],
 )
