@@ -18,6 +18,7 @@ from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
 from spark_client import Session
 from tests.bench.writing.care import care_kills
+from tests.bench.writing.compacting import Compacting
 from tests.bench.writing.crash import crash
 from tests.bench.writing.outage import kill, outage, restart
 from tests.bench.writing.rivals import rivals
@@ -126,6 +127,24 @@ def care_command(kills: int, seconds: int) -> None:
     for text in (wrong := [*figures.wrong, *figures.ledger.wrong]):
         click.echo(text, err=True)
     raise SystemExit(1 if wrong else 0)
+
+
+@main.command("compacting")
+@click.option("--partitions", default=10_000, show_default=True)
+@click.option("--files", default=20, show_default=True, help="Files of each partition.")
+@click.option("--rows", default=20, show_default=True, help="Rows of each file.")
+@click.option("--writers", default=4, show_default=True, help="Writers of this library, and as many plain ones.")
+@click.option("--readers", default=4, show_default=True, help="Readers of this library, and as many plain ones.")
+@click.option("--pause", default=5.0, show_default=True, help="Mean seconds between two statements of each.")
+def compacting_command(partitions: int, files: int, rows: int, writers: int, readers: int, pause: float) -> None:
+    """Compacts many partitions, beside writers and readers."""
+    set_java_options()
+    with started() as (server, spark, _):
+        figures = Compacting(spark, server.uri, partitions, files, rows, pause).run(writers, readers)
+    click.echo(f"compaction beside writers and readers: {figures}")
+    for text in figures.wrong:
+        click.echo(text, err=True)
+    raise SystemExit(1 if figures.wrong else 0)
 
 
 @main.command("outage")

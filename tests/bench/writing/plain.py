@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metastore.client import MetastoreClient
-from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext
+from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, Partition
 
 Row = tuple[int, int, int]  # id, write, partition
 
@@ -36,8 +37,13 @@ def insert(metastore: MetastoreClient, table: str, rows: list[Row]) -> Path:
 
 def read(metastore: MetastoreClient, table: str) -> Counter[Row]:
     """Reads all visible files of the directories of all partitions."""
+    return rows_of(metastore.methods.get_partitions("default", table, -1))
+
+
+def rows_of(partitions: Iterable[Partition]) -> Counter[Row]:
+    """Reads all visible files of the directories of partitions."""
     rows: Counter[Row] = Counter()
-    for partition in metastore.methods.get_partitions("default", table, -1):
+    for partition in partitions:
         folder = Path(partition.sd.location.removeprefix("file:"))
         for file in folder.iterdir():
             if not file.name.startswith(("_", ".")):
