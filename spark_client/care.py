@@ -24,7 +24,7 @@ from metastore.client.discovery import discover as discover_partitions
 from metastore.client.lease import Lease, leased
 from metastore.client.structs import Table
 from metastore.domain.care_plan import COMPACTION
-from metastore.domain.discovery import Folder
+from metastore.domain.discovery import Folder, ListFolders
 from metastore.domain.expression import And, Expression, TextIn
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.context import Context, check_kind, context_of, reject_remote, require
@@ -154,13 +154,18 @@ def discover(table: str, *, dry_run: bool = False, spark: SparkSession) -> list[
 def add_discovered(context: Context, database: str, name: str, *, dry_run: bool) -> Iterator[Discovered]:
     """Discovers the partitions of a table, and yields them. Raises as `discover`."""
     context.metastore.get_table(database, name)  # the error for a missing table
+    return discover_partitions(context.metastore.methods, database, name, folder_lists(context), dry_run=dry_run)
+
+
+def folder_lists(context: Context) -> ListFolders:
+    """Returns a function that lists directories by Hadoop's file systems. It raises WriteFailedError."""
     files = Files(context.spark)
 
     def folders(asked: Sequence[Folder]) -> Sequence[Sequence[str] | None]:
         # Hadoop's list of a directory cannot begin at a name.
         return files.subdirectories([folder.location for folder in asked])
 
-    return discover_partitions(context.metastore.methods, database, name, folders, dry_run=dry_run)
+    return folders
 
 
 def advise(table: str, *, sample: float | None = None, spark: SparkSession) -> LayoutAdvice:

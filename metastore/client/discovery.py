@@ -42,6 +42,11 @@ class Discovered(NamedTuple):
     location: str
     outcome: str
 
+    @property
+    def is_left(self) -> bool:
+        """Whether a partition was neither added nor dropped."""
+        return bool(self.partition) and self.outcome not in (ADDED, DROPPED)
+
 
 def discover(methods: Any, database: str, table: str, folders: ListFolders, *, dry_run: bool) -> Iterator[Discovered]:
     """Adds the partitions of an external table for which there are directories, some at a time.
@@ -68,6 +73,23 @@ def discover(methods: Any, database: str, table: str, folders: ListFolders, *, d
         yield from recorded(methods, database, table, DISCOVERY, _discover_leased(methods, raw, rules, folders))
 
 
+def repair(
+    methods: Any, database: str, table: str, folders: ListFolders, *, add: bool, drop: bool
+) -> Iterator[Discovered]:
+    """Does what Hive's MSCK does, whatever the policies of the table: adds partitions for which there are directories,
+    drops those whose directories are gone, and yields them. Partitions on which dependent tables rest are kept.
+
+    Raises the errors of the client, MetastoreRefusedError if the table's directory does not exist, and those of
+    `folders`.
+    """
+    raw = methods.get_table(database, table)
+    known, found = _found(methods, raw, folders, newer=False)
+    if add:
+        yield from _added(methods, raw, found.new, dry_run=False)
+    if drop:
+        yield from _dropped(methods, raw, _gone(methods, raw, found, known, folders), may_drop=True, dry_run=False)
+
+
 def _discover_leased(methods: Any, raw: hive.Table, rules: Policies, folders: ListFolders) -> Iterator[Discovered]:
     with leased(methods, raw.dbName, raw.tableName, DISCOVERY) as lease:
         for one in _discover(methods, raw, rules, folders, dry_run=False):
@@ -78,13 +100,8 @@ def _discover_leased(methods: Any, raw: hive.Table, rules: Policies, folders: Li
 def _discover(
     methods: Any, raw: hive.Table, rules: Policies, folders: ListFolders, *, dry_run: bool
 ) -> Iterator[Discovered]:
-    database, table = raw.dbName, raw.tableName
-    keys = [(key.name, key.type.lower()) for key in raw.partitionKeys]
-    known: list[str] = methods.get_partition_names(database, table, -1)
     newer = rules.discovery_scope == NEWER
-    found = find_partitions(raw.sd.location, keys, known, folders, newer=newer)
-    if not found.exists:
-        raise MetastoreRefusedError(f"{database}.{table}: its directory {raw.sd.location} does not exist")
+    known, found = _found(methods, raw, folders, newer=newer)
     if found.strange:
         yield Discovered("", raw.sd.location, _ignored(found.strange))
     yield from _added(methods, raw, found.new, dry_run=dry_run)
@@ -95,6 +112,17 @@ def _discover(
         return
     gone = _gone(methods, raw, found, known, folders)
     yield from _dropped(methods, raw, gone, may_drop=rules.discovery_drop == ON, dry_run=dry_run)
+
+
+def _found(methods: Any, table: hive.Table, folders: ListFolders, *, newer: bool) -> tuple[list[str], Found]:
+    """Returns the names of the partitions, and the directories."""
+    keys = [(key.name, key.type.lower()) for key in table.partitionKeys]
+    known: list[str] = methods.get_partition_names(table.dbName, table.tableName, -1)
+    found = find_partitions(table.sd.location, keys, known, folders, newer=newer)
+    if not found.exists:
+        name = f"{table.dbName}.{table.tableName}"
+        raise MetastoreRefusedError(f"{name}: its directory {table.sd.location} does not exist")
+    return known, found
 
 
 def _check(table: hive.Table, rules: Policies) -> None:

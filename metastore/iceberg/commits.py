@@ -136,9 +136,7 @@ class Committer:
             both = zip(changes, states, strict=True)
             pending = [(change, state) for change, state in both if change.content is not None]
             commits = [TableCommit(self._row(change, state), change.location) for change, state in pending]
-            old = [
-                file for base, state in zip(bases, states, strict=True) for file in outdated(base, state.metadata)
-            ]
+            old = [file for base, state in zip(bases, states, strict=True) for file in outdated(base, state.metadata)]
         written: list[str] = []
         with self._removed_after_failure(written):
             for change, state in pending:

@@ -21,6 +21,8 @@ COMMANDS = {
     "promises": ["tests.bench.promises"],
     "races": ["tests.bench.faults", "races", "--rounds", "2"],
     "advice": ["tests.bench.advice", "--rows", "2000", "--partitions", "2", "--each", "500", "--queries", "5"],
+    "repair": ["tests.bench.repair", "--partitions", "20"],
+    "compacting": ["tests.bench.writing", "compacting", "--partitions", "30", "--pause", "1"],
     "scan-record": ["tests.bench.scan_record", "--rounds", "10", "--calls", "2"],
     "compaction": ["tests.bench.compaction", "--partitions", "2", "--files", "3", "--rows", "10", "--rounds", "1"],
     "zipf": ["tests.bench.zipf", "--partitions", "2", "--rows", "300", "--rounds", "1", "--no-write"],
@@ -34,7 +36,7 @@ COMMANDS = {
 # make long
 LONG = (
     *("bench", "processor", "walk", "hive-sql", "discovery", "promises", "advice", "scan-record", "zipf"),
-    *("reading", "reading-memory", "iceberg-rest", "two-doors", "sinks", "random-sql", "compaction"),
+    *("reading", "reading-memory", "iceberg-rest", "two-doors", "sinks", "random-sql", "compaction", "compacting", "repair"),
 )
 PRINTED = {
     "bench": "written to",
@@ -47,6 +49,8 @@ PRINTED = {
     "advice": "bench.zipf",
     "scan-record": "the record",
     "compaction": "6 files",
+    "repair": "20 new directories",
+    "compacting": "0 wrong",
     "zipf": "list bucketing",
     "reading": "given the files by hand",
     "reading-memory": "files: 1,000 in",

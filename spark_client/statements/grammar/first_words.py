@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 # First words that are also recognized inside scripts. DELETE and other writes are recognized only outside.
-IN_SCRIPTS: Final = ("ADVISE", "ALTER", "CREATE", "DESC", "DESCRIBE", "DISCOVER", "DROP", "EXPIRE", "SHOW", "UNDROP")
+IN_SCRIPTS: Final = (
+    "ADVISE",
+    "ALTER",
+    "CREATE",
+    "DESC",
+    "DESCRIBE",
+    "DISCOVER",
+    "DROP",
+    "EXPIRE",
+    "MSCK",
+    "SHOW",
+    "UNDROP",
+)
 # Regular expressions.
 FIRST_WORDS: Final = (
     *IN_SCRIPTS,

@@ -20,6 +20,7 @@ from spark_client.statements.grammar import doris as read_doris
 from spark_client.statements.grammar import doris_catalogs as read_doris_catalogs
 from spark_client.statements.grammar import external_tables as read_external_tables
 from spark_client.statements.grammar import new_tables as read_new_tables
+from spark_client.statements.grammar import repair as read_repair
 from spark_client.statements.grammar import skewed_tables as read_skewed_tables
 from spark_client.statements.grammar import surveys as read_surveys
 from spark_client.statements.grammar import table_properties as read_table_properties
@@ -36,6 +37,7 @@ from spark_client.statements.run import (
     external_tables,
     new_tables,
     partition_renames,
+    repair,
     skewed_tables,
     surveys,
     table_properties,
@@ -97,6 +99,7 @@ STATEMENT_KINDS = (
     StatementKind(read_undrop.parse, undrop.columns, undrop.execute),
     StatementKind(read_surveys.parse, surveys.columns, surveys.execute),
     StatementKind(read_care.parse, care.columns, care.execute),
+    StatementKind(read_repair.parse, repair.columns, repair.execute),
 )
 
 
