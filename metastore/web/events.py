@@ -33,7 +33,7 @@ _STALLED: Final = 30.0  # seconds in which a client must take a message
 _RETRY: Final = b"retry: 1000\n\n"  # milliseconds before a client connects again
 _COMMENT: Final = b":\n\n"
 _TYPE: Final = "text/event-stream"
-_HEADERS: Final = {"Cache-Control": "no-store", "Connection": "close"}
+_HEADERS: Final = {"Cache-Control": "no-store"}
 _PARAMETERS: Final = ("after", "database", "table", "type", "details")
 
 
@@ -168,7 +168,7 @@ def _after(request: Request) -> int | None:
 
 
 def _line(status: int, text: str) -> Response:
-    headers: dict[str, Any] = {"Connection": "close"}
+    headers: dict[str, Any] = {}
     if status == 401:
         headers["WWW-Authenticate"] = 'Bearer, Basic realm="metastore"'
     if status == 503:

@@ -34,6 +34,7 @@ from metastore.iceberg.repetitions import HEADER, LIFETIME, Repetitions
 from metastore.iceberg.writing import Writer
 from metastore.identity import AuthenticationFailedError, AuthenticationUnavailableError
 from metastore.web.console.authentication import ClosedError, LoginRequiredError, Visitor
+from metastore.web.server import KEPT
 
 log = logging.getLogger("metastore.iceberg")
 
@@ -271,6 +272,7 @@ class IcebergRoutes:
             visitor = await self._authenticator.visitor(request)
             _check_origin(request)
             body = await _body(request)
+            request.scope[KEPT] = True
             run = partial(self._as_visitor, visitor, partial(self._called, request, body))
             answer = await asyncio.get_running_loop().run_in_executor(self._executor, run)
             return _response(answer)
@@ -375,8 +377,7 @@ def _response(answer: Answer) -> Response:
 
 
 def _headers(**more: str) -> dict[str, str]:
-    # A connection of the HTTP port lives for some seconds: clients must not send a second request on it.
-    return {"Cache-Control": "no-cache", "Connection": "close", **more}
+    return {"Cache-Control": "no-cache", **more}
 
 
 def _error_response(request: Request, error: RestError) -> Response:

@@ -12,16 +12,22 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 import uvicorn
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from metastore.addresses import network_of, one_to_close
 from metastore.web.handshakes import Handshakes, MakeProtocol
 
 _MAX_CONNECTIONS: Final = 64
-_MAX_SECONDS: Final = 10.0  # a connection sends one request and reads one response in this time, or is closed
+_MAX_SECONDS: Final = 10.0  # a connection sends a request and reads the response in this time, or is closed
+_MAX_LIFETIME: Final = 60.0  # seconds, so that a connection soon ends with its certificate
+_IDLE_SECONDS: Final = 10  # a connection waits for the next request
+_TOLD_SECONDS: Final = 5
+"""Clients are told to use a connection after a shorter time only: a request must not meet the end of its connection."""
 STREAM: Final = "metastore.stream"
 """The key of a request's scope that is true while its response is a stream, which bounds its number and time itself."""
+KEPT: Final = "metastore.kept"
+"""The key of a request's scope that is true if its connection may have further requests. The body has been read."""
 CERTIFICATE: Final = "metastore.certificate"
 """The key of a request's scope with the client's certificate, decoded, and its encoding as `DER`."""
 MakeContext: TypeAlias = Callable[[], ssl.SSLContext]
@@ -33,32 +39,50 @@ class _BoundedProtocol(H11Protocol):
     """Bounds the number and the lifetime of connections, which uvicorn does not.
 
     uvicorn's `limit_concurrency` would answer 503 to all clients while 64 of them are stuck. Here, one connection is
-    closed instead (`one_to_close`): a healthy one ends within milliseconds.
+    closed instead (`one_to_close`), an idle one if there is one: a healthy request ends within milliseconds.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in the base class
         super().connection_made(transport)
-        encrypted = transport.get_extra_info("ssl_object")
+        encrypted, certificate = transport.get_extra_info("ssl_object"), None
         if encrypted and (decoded := encrypted.getpeercert()):
             certificate = {**decoded, "DER": encrypted.getpeercert(True)}  # noqa: FBT003 - positional only
-            self.app = _with_certificate(self.app, certificate)
         self.opened_at = self.loop.time()
+        self.app = _of_connection(self.app, certificate, self.opened_at + _MAX_LIFETIME)
+        self.is_idle = False
         self._deadline = self.loop.call_later(_MAX_SECONDS, self._expire)
         if len(self.connections) > _MAX_CONNECTIONS:
             bounded = [each for each in self.connections if isinstance(each, _BoundedProtocol) and not each.is_stream]
+            bounded = [each for each in bounded if each.is_idle] or bounded
             bounded.sort(key=lambda each: each.opened_at)
             closed = one_to_close({each: network_of(each.client[0] if each.client else "") for each in bounded})
             self.connections.discard(closed)  # at once: `connection_lost` follows after other connections were accepted
             closed.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        if self.is_idle:
+            self.is_idle = False
+            self._restart_deadline()
+        super().data_received(data)
+
+    def on_response_complete(self) -> None:
+        """Waits for the next request. Called by uvicorn."""
+        self.is_idle = True
+        self._restart_deadline()  # of a request that has arrived already
+        super().on_response_complete()
 
     @property
     def is_stream(self) -> bool:
         """Whether the response in progress is a stream."""
         return bool(self.scope and self.scope.get(STREAM))
 
+    def _restart_deadline(self) -> None:
+        self._deadline.cancel()
+        self._deadline = self.loop.call_later(_MAX_SECONDS, self._expire)
+
     def _expire(self) -> None:
         if self.is_stream:
-            self._deadline = self.loop.call_later(_MAX_SECONDS, self._expire)
+            self._restart_deadline()
         else:
             self.transport.abort()
 
@@ -79,10 +103,20 @@ class _BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
 
 
-def _with_certificate(application: ASGIApp, certificate: dict[str, Any]) -> ASGIApp:
+def _of_connection(application: ASGIApp, certificate: dict[str, Any] | None, end: float) -> ASGIApp:
+    """Returns the application for the requests of a connection, which is not kept after `end` (time of the loop)."""
+
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        scope[CERTIFICATE] = certificate
-        await application(scope, receive, send)
+        async def tell(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                keeps = scope.get(KEPT) and asyncio.get_running_loop().time() < end
+                header = (b"keep-alive", b"timeout=%d" % _TOLD_SECONDS) if keeps else (b"connection", b"close")
+                message = {**message, "headers": [*message.get("headers", ()), header]}
+            await send(message)
+
+        if certificate:
+            scope[CERTIFICATE] = certificate
+        await application(scope, receive, tell)
 
     return answer
 
@@ -147,7 +181,8 @@ def serve(application: ASGIApp, listener: socket.socket, lifeline: int, tls: Mak
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        headers=[("Connection", "close"), ("X-Content-Type-Options", "nosniff")],
+        headers=[("X-Content-Type-Options", "nosniff")],
+        timeout_keep_alive=_IDLE_SECONDS,
     )
     config.load()
     config.ssl = tls() if tls else None

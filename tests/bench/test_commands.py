@@ -36,7 +36,17 @@ COMMANDS = {
 # make long
 LONG = (
     *("bench", "processor", "walk", "hive-sql", "discovery", "promises", "advice", "scan-record", "zipf"),
-    *("reading", "reading-memory", "iceberg-rest", "two-doors", "sinks", "random-sql", "compaction", "compacting", "repair"),
+    *(
+        "reading",
+        "reading-memory",
+        "iceberg-rest",
+        "two-doors",
+        "sinks",
+        "random-sql",
+        "compaction",
+        "compacting",
+        "repair",
+    ),
 )
 PRINTED = {
     "bench": "written to",
