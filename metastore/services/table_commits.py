@@ -105,7 +105,10 @@ class TableCommitService(ChangingService):
         return operations
 
     def _check_unlocked(self, work: UnitOfWork, tables: Sequence[TableName]) -> None:
-        holder = work.locks.exclusive_holder(tables, self._lock_timeout) if tables else None
+        if not tables:
+            return
+        work.locks.hold_off_requests(tables)  # a client reads a table after it has locked it
+        holder = work.locks.exclusive_holder(tables, self._lock_timeout)
         if holder is not None:
             raise TableLockedError(
                 f"{holder.table} is locked exclusively by {holder.user}@{holder.host} (lock {holder.lock}): try again"

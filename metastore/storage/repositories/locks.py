@@ -72,6 +72,8 @@ _ONE_AT_A_TIME = text("""
     FROM unnest(cast(:keys AS int[])) AS key
 """)
 
+_NONE_MEANWHILE = text("SELECT pg_advisory_xact_lock_shared(:space, key) FROM unnest(cast(:keys AS int[])) AS key")
+
 _SNAPSHOT = text("""
     SELECT lock.id, lock.transaction_id, lock.acquired_at IS NOT NULL AS granted,
            CASE WHEN lock.transaction_id IS NULL THEN lock.heartbeat_at < clock_timestamp() - :timeout
@@ -151,12 +153,16 @@ class Locks(Repository):
 
         Returns the number of objects that the locks of the user name, at most `limit`.
         """
-        keys = {
-            crc32(f"{component.catalog}.{component.database}".encode(errors="replace")) % _BUCKETS
-            for component in requested
-        }
-        values = {"space": _SPACE, "keys": sorted(keys), "user": user, "limit": limit}
+        values = {"space": _SPACE, "keys": _buckets(requested), "user": user, "limit": limit}
         return max((held for _, held in self._connection.execute(_ONE_AT_A_TIME, values)), default=0)
+
+    def hold_off_requests(self, tables: Iterable[TableName]) -> None:
+        """Lets lock requests in the databases of these tables wait until the transaction ends.
+
+        A client that gets a lock later then sees what the transaction has changed. Transactions do not wait for each
+        other here. Must be called before `exclusive_holder`, which otherwise misses a lock that is being granted.
+        """
+        self._connection.execute(_NONE_MEANWHILE, {"space": _SPACE, "keys": _buckets(tables)}).all()
 
     def exclusive_holder(self, tables: Iterable[TableName], timeout: timedelta) -> ExclusiveHolder | None:
         """Returns an exclusive lock on one of these tables or their databases that is held; None if there is none."""
@@ -269,6 +275,12 @@ class Locks(Repository):
             update(locks).where(locks.c.id == lock, _alive(timeout)).values(renewed | changes).returning(locks.c.id)
         )
         return self._connection.execute(statement).scalar() is not None
+
+
+def _buckets(objects: Iterable[Component | TableName]) -> list[int]:
+    """Returns the numbers of the advisory locks of the objects' databases, in ascending order."""
+    names = {f"{each.catalog}.{each.database}" for each in objects}
+    return sorted({crc32(name.encode(errors="replace")) % _BUCKETS for name in names})
 
 
 def _alive(timeout: timedelta) -> ColumnElement[bool]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from sqlalchemy import NullPool, create_engine, text
 
 from tests.wire.builders import table, unique
 from tests.wire.console.conftest import Console
@@ -23,6 +26,8 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     UnlockRequest,
 )
 from thrift_idl.gen.metastore.ttypes import ConflictException, TableCommit
+
+_WAITING = text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
 
 
 @pytest.fixture
@@ -45,6 +50,10 @@ def state(client: Any, database: str, name: str, version: int) -> Table:
     made = table(database, name, parameters=parameters, tableType="EXTERNAL_TABLE")
     made.sd.location = f"{home}/{name}"
     return made
+
+
+def metadata(client: Any, database: str, version: int) -> str:
+    return str(state(client, database, "t", version).parameters["metadata_location"])
 
 
 def at(client: Any, database: str, name: str) -> str:
@@ -84,6 +93,35 @@ def test_an_exclusive_lock_keeps_commits_out(client: Any, database: str) -> None
     client.unlock(UnlockRequest(lock.lockid))
     client.commit_tables([commit])
     assert at(client, database, "t") == "2"
+
+
+def test_a_lock_waits_for_a_commit_that_has_begun(console: Console, client: Any, database: str) -> None:
+    """Its client then reads the new state, as Trino's must: that fails if the table changes while it has the lock."""
+    client.commit_tables([TableCommit(state(client, database, "t", 1))])
+    commit = TableCommit(state(client, database, "t", 2), metadata(client, database, 1))
+    component = LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, database, "t")
+
+    def lock_and_read() -> str:
+        with console.client() as other:
+            other.lock(LockRequest([component], user="me", hostname="here"))
+            return at(other, database, "t")
+
+    engine = create_engine(console.server.database_url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    blocker = engine.connect().execution_options(isolation_level="READ COMMITTED")
+    with blocker, engine.connect() as reader, ThreadPoolExecutor(2) as pool:
+        blocker.execute(text("SELECT 1 FROM notification_sequence FOR UPDATE"))  # a commit needs it at its end
+        try:
+            committing = pool.submit(client.commit_tables, [commit])
+            while reader.scalar(_WAITING) < 1:
+                threading.Event().wait(0.02)
+            read = pool.submit(lock_and_read)
+            while reader.scalar(_WAITING) < 2 and not read.done():
+                threading.Event().wait(0.02)
+        finally:
+            blocker.rollback()
+        committing.result(60)
+        assert read.result(60) == "2"
+    engine.dispose()
 
 
 def test_malformed_commits(client: Any, database: str) -> None:
