@@ -42,6 +42,7 @@ from spark_client.scan.purpose import no_query
 from spark_client.survey.advice import LayoutAdvice, advise_table
 from spark_client.write.insert import Insert, insert_all
 from spark_client.write.partition_rows import check_names, in_partitions, partition_columns
+from spark_client.write.run_events import Statement, run_events
 from spark_client.write.snapshot import Values, take_snapshot
 from spark_client.write.writable import writable_table
 from thrift_idl.gen.metastore.ttypes import CarePartition, CarePartitionsRequest
@@ -302,8 +303,9 @@ def _rewrite(context: Context, table: Table, group: Sequence[CarePartition]) -> 
             replaces=list(current),
             based_on=(table, seen),
         )
-        with no_query(context.spark):
-            (result,) = insert_all(context, [insert])
+        statement = Statement("OPTIMIZE", {insert.table: None}, lambda: [insert.data])
+        with no_query(context.spark), run_events(context, statement) as running:
+            (result,) = insert_all(running, [insert])
     except PublishConflictError:
         if len(current) == 1:
             yield from (_compaction(table, one, CHANGED) for one in current.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pyspark.sql import SparkSession
 
@@ -17,13 +17,30 @@ def _continue(step: str) -> None:
     """Continues after a step of a write. Tests replace it to stop there."""
 
 
+def _forget(table: str, fact: Any) -> None:
+    """Receives what a write reports, outside of a statement that tells it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A session and its metastore. `on_step` receives the name of each step of a write; a test may raise in it."""
+    """A session and its metastore.
+
+    Attributes:
+        spark: The session.
+        metastore: A client of the metastore.
+        on_step: Receives the name of each step of a write; a test may raise in it.
+        report: Receives the table and the result of each write, for the statement of which the write is a part.
+    """
 
     spark: SparkSession
     metastore: MetastoreClient
     on_step: Callable[[str], None] = _continue
+    report: Callable[[str, Any], None] = _forget
+
+    @property
+    def is_reporting(self) -> bool:
+        """Whether a statement receives the results."""
+        return self.report is not _forget
 
 
 class MetastoreSession(SparkSession):

@@ -46,6 +46,24 @@ class Change:
         return [clause for when in whens for clause in self.clauses if clause.when == when]
 
     @property
+    def kind(self) -> str:
+        """MERGE, UPDATE or DELETE."""
+        if self.source is not None:
+            return "MERGE"
+        return "DELETE" if all(clause.values is None for clause in self.clauses) else "UPDATE"
+
+    def rows_read(self) -> list[DataFrame]:
+        """Returns frames that read what the statement reads, also in its conditions and values."""
+        frames = [self.target]
+        if self.acting:
+            frames.append(self.acting_rows(self.target).select(*_values(self.acting)))
+        if self.source is not None:
+            frames.append(self.source)
+            for clause in self.clauses_for(NOT_MATCHED):
+                frames.append(self.source.filter(is_true(clause.condition)).select(*_values([clause])))
+        return frames
+
+    @property
     def joins(self) -> bool:
         """Whether rows of the source may match."""
         return self.source is not None and self.on is not None
@@ -87,6 +105,10 @@ class Change:
             return self.joined(target, "left").filter(self.action().isNotNull())
         conditions = [F.expr("true") if clause.condition is None else clause.condition for clause in self.acting]
         return self.joined(target, "inner").filter(reduce(Column.__or__, conditions))
+
+
+def _values(clauses: Sequence[Clause]) -> list[Column]:
+    return [value for clause in clauses for value in (clause.values or {}).values()]
 
 
 def is_true(condition: Column | None) -> Column:

@@ -27,6 +27,7 @@ from spark_client.table.datasource_tables import datasource_format
 from spark_client.write.insert import insert_into
 from spark_client.write.micro_batch import MicroBatch, statement_of_batch
 from spark_client.write.result import WriteResult
+from spark_client.write.run_events import CREATE, OVERWRITE, Statement, run_events
 from spark_client.write.temporary_table import TemporaryTable, temporary_table
 from spark_client.write.writable import is_written_by_file_sink
 
@@ -67,15 +68,17 @@ def _created(
     context: Context, definition: TableDefinition, rows: _Rows, *, if_not_exists: bool, replaces: bool
 ) -> WriteResult | None:
     exists = table_exists(context, definition)
-    if exists and not replaces:
-        if if_not_exists:
-            return None
-        raise TableExistsError(f"Table or view {definition.name} already exists")
-    if exists and (result := _overwritten(context, definition, rows)):
-        return result
-    new = temporary_table(context, definition, replaces=exists)
-    with _errors_for_user(new):
-        return _filled(context, new, rows, if_not_exists=if_not_exists, replaces=exists)
+    if exists and if_not_exists and not replaces:
+        return None
+    change = {".".join(name_of(definition)): OVERWRITE if exists and replaces else CREATE}
+    with run_events(context, Statement("CREATE TABLE AS SELECT", change, lambda: [rows.data])) as running:
+        if exists and not replaces:
+            raise TableExistsError(f"Table or view {definition.name} already exists")
+        if exists and (result := _overwritten(running, definition, rows)):
+            return result
+        new = temporary_table(running, definition, replaces=exists)
+        with _errors_for_user(new):
+            return _filled(running, new, rows, if_not_exists=if_not_exists, replaces=exists)
 
 
 def _filled(

@@ -34,7 +34,7 @@ from spark_client.write.placement import Write
 from spark_client.write.publication import publish
 from spark_client.write.result import WriteResult, result_of
 from spark_client.write.rows import normalise_static, table_rows
-from spark_client.write.run_events import run_events
+from spark_client.write.run_events import INSERT, OVERWRITE, Statement, run_events
 from spark_client.write.skewed_directory import directory_number_by_partition
 from spark_client.write.snapshot import PartNumbers, Snapshot, Values, skews_unlike_table, take_snapshot
 from spark_client.write.staging import StagedFile, WriteDirectory, file_format, write_staging
@@ -92,11 +92,11 @@ def insert_all(context: Context, inserts: Sequence[Insert]) -> list[WriteResult]
         WriteFailedError: The Spark job or the file system failed.
         WriteUncertainError: The connection to the metastore was lost during publishing; the outcome is unknown.
     """
-    with run_events(context, [(insert.table, insert.data) for insert in inserts]) as report, ExitStack() as stack:
+    with run_events(context, _statement(inserts)) as running, ExitStack() as stack:
         tables = dict.fromkeys(insert.table.lower() for insert in inserts if insert.batch is None)
         batches = {table: stack.enter_context(statement_of_batch(context.spark, table)) for table in tables}
         pending = [
-            stack.enter_context(_PendingInsert(context, insert, batches.get(insert.table.lower())))
+            stack.enter_context(_PendingInsert(running, insert, batches.get(insert.table.lower())))
             for insert in inserts
         ]
         # A table whose loads choose heavy values must get one choice for each new partition of the statement.
@@ -104,9 +104,15 @@ def insert_all(context: Context, inserts: Sequence[Insert]) -> list[WriteResult]
         for part in pending:
             part.stage(chosen[part.table])
         _check_disjoint(pending)
-        results = _publish(context, pending)
-        report(results)
+        results = _publish(running, pending)
+        for insert, result in zip(inserts, results, strict=True):
+            running.report(insert.table, result)
         return results
+
+
+def _statement(inserts: Sequence[Insert]) -> Statement:
+    changes = {insert.table: OVERWRITE if insert.overwrite else None for insert in inserts}
+    return Statement(INSERT, changes, lambda: [insert.data for insert in inserts])
 
 
 class _PendingInsert:

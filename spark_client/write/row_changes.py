@@ -44,6 +44,7 @@ from spark_client.write.partition_rows import (
 )
 from spark_client.write.result import WriteResult
 from spark_client.write.rows import with_generated
+from spark_client.write.run_events import Statement, run_events
 from spark_client.write.skewed_directory import directory_number
 from spark_client.write.snapshot import PartNumbers, Snapshot, Values, has_table_skew_directories, take_snapshot
 from spark_client.write.unchanged_parts import is_copyable, with_reliable_buckets
@@ -63,8 +64,9 @@ def change_rows(context: Context, change: Change) -> list[WriteResult]:
         PublishConflictError: Another writer changed a partition during the statement. Run it again.
         WriteFailedError, WriteUncertainError: As for an INSERT.
     """
-    with statement_of_batch(context.spark, change.table.lower()) as batch:
-        return _change_rows(context, change, batch)
+    statement = Statement(change.kind, {change.table: None}, change.rows_read)
+    with run_events(context, statement) as running, statement_of_batch(context.spark, change.table.lower()) as batch:
+        return _change_rows(running, change, batch)
 
 
 def _change_rows(context: Context, change: Change, batch: MicroBatch | None) -> list[WriteResult]:

@@ -13,6 +13,7 @@ from spark_client.write.micro_batch import statement_of_batch
 from spark_client.write.placement import Write
 from spark_client.write.publication import publish
 from spark_client.write.rows import normalise_static
+from spark_client.write.run_events import TRUNCATE, Statement, run_events
 from spark_client.write.snapshot import take_snapshot
 from spark_client.write.writable import writable_table
 
@@ -27,6 +28,11 @@ def truncate(context: Context, database: str, name: str, partition: Mapping[str,
         PublishConflictError: Another writer changed a partition during the statement. Run it again.
         WriteFailedError, WriteUncertainError: As for an INSERT.
     """
+    with run_events(context, Statement("TRUNCATE", {f"{database}.{name}": TRUNCATE})):
+        _truncate(context, database, name, partition)
+
+
+def _truncate(context: Context, database: str, name: str, partition: Mapping[str, str]) -> None:
     table = writable_table(context, f"{database}.{name}")
     values = {column.lower(): value for column, value in partition.items()}
     unknown = values.keys() - {column.name for column in table.partition_columns}

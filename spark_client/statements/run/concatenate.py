@@ -28,6 +28,8 @@ from spark_client.write.commit import Commit
 from spark_client.write.insert import failures_as_one_line
 from spark_client.write.placement import Write
 from spark_client.write.publication import publish
+from spark_client.write.result import result_of
+from spark_client.write.run_events import Statement, run_events
 from spark_client.write.skewed_directory import directory_number_by_partition
 from spark_client.write.snapshot import PartitionState, Values, take_snapshot
 from spark_client.write.staging import StagedFile, WriteDirectory, file_format, write_staging
@@ -84,7 +86,9 @@ def execute(context: Context, statement: Concatenate, _: str) -> DataFrame:
     before = _directories(context, table, values, existing[values].skew)
     after: Sequence[StagedFile] | None = None
     if any(len(directory.files) > directory.target_count(file_size) for directory in before):
-        after = _merge(context, Write(table, static, overwrite=True), existing[values], before, file_size)
+        run = Statement("CONCATENATE", {table.full_name: None}, bases=lambda: [table.full_name])
+        with run_events(context, run) as running:
+            after = _merge(running, Write(table, static, overwrite=True), existing[values], before, file_size)
     return _report(context, name, existing[values].skew, before, after)
 
 
@@ -169,7 +173,8 @@ def _merge(
             staged = write_staging(table, rows, number, WriteDirectory(commit.directory, commit.query_id))
         context.on_step("staged")
         commit.set_files(staged, {values: existing}, {values: existing.skew})
-        publish(context, [commit])
+        (placement,) = publish(context, [commit])
+    context.report(table.full_name, result_of(commit.query_id, placement.publications, staged))
     context.on_step("cleaned")
     return staged
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame
 
 from metastore.client.structs import Table
@@ -32,6 +34,7 @@ from spark_client.statements.run.clauses import (
     resolve,
     resolve_unless_temporary,
 )
+from spark_client.statements.run.dependent_events import dependency_events
 from spark_client.statements.run.dependent_rows import (
     DESCRIPTION,
     NAMES,
@@ -41,6 +44,7 @@ from spark_client.statements.run.dependent_rows import (
     show_partitions,
 )
 from spark_client.table.dependent import BASES, has_no_data, is_dependent
+from spark_client.write.run_events import CREATE
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema
 from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
 
@@ -95,15 +99,17 @@ def _create(context: Context, statement: CreateDependentTable) -> None:
     properties = {literal_value(context, key): literal_value(context, value) for key, value in statement.properties}
     if statement.comment is not None:
         properties["comment"] = literal_value(context, statement.comment)
+    table, base = resolve(context, statement.table), resolve(context, statement.base)
     request = CreateDependentTableRequest(
-        *resolve(context, statement.table),
+        *table,
         [FieldSchema(name, kind, None) for name, kind in statement.keys],
-        *resolve(context, statement.base),
+        *base,
         ifNotExists=statement.if_not_exists,
         parameters=properties,
         owner=str(context.spark.sparkContext.sparkUser()),
     )
-    context.metastore.create_dependent_table(request)
+    with dependency_events(context, "CREATE DEPENDENT TABLE", table, base=base, change=CREATE):
+        context.metastore.create_dependent_table(request)
 
 
 def _depend(context: Context, statement: DependsOn) -> None:
@@ -114,7 +120,8 @@ def _depend(context: Context, statement: DependsOn) -> None:
         partitions = [
             full_values(context, table, spec) for spec in clause(context, statement.table, statement.partition)
         ]
-    context.metastore.set_dependency(dependent, base, partitions)
+    with dependency_events(context, "DEPENDS ON", dependent, base=base, partitions=partitions or ()):
+        context.metastore.set_dependency(dependent, base, partitions)
     refresh(context.spark, *dependent)
 
 
@@ -142,7 +149,7 @@ def _add_dependent(context: Context, statement: AddDependentPartition) -> None:
             f"the partition ({', '.join(values)}) of {table.full_name} depends on the partitions of {base.full_name} "
             "with the same values: name these in DEPENDS ON TABLE … PARTITION (…)"
         )
-    context.metastore.add_partitions(table.database, table.name, [values], if_not_exists=statement.if_not_exists)
+    _add_partitions(context, table, [values], if_not_exists=statement.if_not_exists)
     refresh(context.spark, table.database, table.name)
 
 
@@ -206,7 +213,12 @@ def _add(context: Context, table: Table, statement: TableStatement) -> None:
             f"{table.full_name} is a dependent table: omit LOCATION, its partitions read {table.parameters[BASES]}"
         )
     values = [full_values(context, table, spec) for spec in parsed.partitions]
-    context.metastore.add_partitions(table.database, table.name, values, if_not_exists=parsed.if_not_exists)
+    _add_partitions(context, table, values, if_not_exists=parsed.if_not_exists)
+
+
+def _add_partitions(context: Context, table: Table, values: Sequence[Sequence[str]], *, if_not_exists: bool) -> None:
+    with dependency_events(context, "ADD PARTITION", (table.database, table.name), partitions=values):
+        context.metastore.add_partitions(table.database, table.name, values, if_not_exists=if_not_exists)
 
 
 def _drop(context: Context, table: Table, statement: TableStatement) -> None:
