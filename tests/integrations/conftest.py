@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.integrations.neighbours import Catalog, served
 
 HERE = Path(__file__).parent
 
@@ -14,3 +17,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.long)
             item.add_marker(pytest.mark.timeout(1800))
+
+
+@pytest.fixture(scope="session")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
+    """A catalog of NEIGHBOUR_TABLES tables, for programs that read all of them."""
+    with served(tmp_path_factory.mktemp("neighbours")) as made:
+        yield made
