@@ -10,11 +10,10 @@ import os
 import re
 import subprocess
 import time
+import uuid
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,33 +23,59 @@ from sqlalchemy.engine import URL, make_url
 from metastore.cli.commands import run as metastore
 from migrations import runner
 from tests.fixtures import server
-from tests.fixtures.database import reachable_folder
+from tests.fixtures.database import execute, reachable_folder
+from tests.fixtures.hive_schema import HiveDatabase, hive_database
 from tests.fixtures.installed_postgres import installed_postgres
 from tests.fixtures.server import Server
 from tests.integrations.venvs import ROOT
-from tests.wire.builders import columns, descriptor, partition, table
-from thrift_idl.gen.hive_metastore.ttypes import Database, FieldSchema, Table
+from tests.wire.builders import PARQUET
 
 PAGE = ROOT / "docs/how-to/neighbours.md"
 TABLES = int(os.environ.get("NEIGHBOUR_TABLES", "120"))
 READER, PASSWORD = "neighbour", "read-only"
-_IN_DATABASE = 1000  # tables at most
-_CONNECTIONS = 2
+
+# Of ten tables, four have partitions, one is Iceberg's, one a view. They have 3 to 14 columns of the types below.
+_PARTITIONED, _ICEBERG, _VIEW = "mod(i, 10) IN (0, 2, 4, 6)", "mod(i, 10) = 8", "mod(i, 10) = 9"
 _TYPES = (
-    "int",
-    "string",
-    "decimal(10,2)",
-    "timestamp",
-    "array<string>",
-    "map<string,int>",
-    "struct<street:string,zip:array<int>>",
-    "date",
-    "double",
-    "char(3)",
-    "boolean",
-    "binary",
+    "int|string|decimal(10,2)|timestamp|array<string>|map<string,int>|struct<street:string,zip:array<int>>|date|double|"
+    "char(3)|boolean|binary"
 )
-_KEYS = (("ds", "date"), ("country", "string"))
+_NAME = "'t_' || i || CASE mod(i, 3) WHEN 0 THEN '_order_lines' ELSE '_orders' END"
+_ROWS = {
+    'DBS" ("DB_ID", "NAME", "DB_LOCATION_URI", "OWNER_NAME", "OWNER_TYPE")': """
+        SELECT i / 1000 + 1, to_char(i / 1000, '"shop_"FM00'), to_char(i / 1000, '"file:/w/shop_"FM00".db"'), 'me',
+               'USER'
+        FROM numbers WHERE mod(i, 1000) = 0""",
+    'CDS" ("CD_ID")': "SELECT i FROM numbers",
+    'COLUMNS_V2" ("CD_ID", "COLUMN_NAME", "TYPE_NAME", "COMMENT", "INTEGER_IDX")': f"""
+        SELECT i, 'c' || c, (string_to_array('{_TYPES}', '|'))[1 + mod(c, 12)], 'Größe ' || c, c
+        FROM numbers, generate_series(0, 2 + mod(i, 12)) c""",
+    'SERDES" ("SERDE_ID", "SLIB")': f"""
+        SELECT i, '{PARQUET[2]}' FROM numbers UNION ALL SELECT id, '{PARQUET[2]}' FROM parts""",
+    'SDS" ("SD_ID", "CD_ID", "SERDE_ID", "LOCATION", "INPUT_FORMAT", "OUTPUT_FORMAT", "NUM_BUCKETS", "IS_COMPRESSED",'
+    ' "IS_STOREDASSUBDIRECTORIES")': f"""
+        SELECT id, cd, id, place, '{PARQUET[0]}', '{PARQUET[1]}', -1, false, false FROM (
+            SELECT i id, i cd, CASE WHEN {_VIEW} THEN NULL ELSE 'file:/w/t/' || i END place FROM numbers
+            UNION ALL SELECT id, i, 'file:/w/t/' || i || '/' || name FROM parts) s""",
+    'TBLS" ("TBL_ID", "CREATE_TIME", "DB_ID", "LAST_ACCESS_TIME", "OWNER", "RETENTION", "SD_ID", "TBL_NAME",'
+    ' "TBL_TYPE", "VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT", "IS_REWRITE_ENABLED")': f"""
+        SELECT i, 1700000000 + i, i / 1000 + 1, 0, 'me', 0, i, {_NAME},
+               CASE WHEN {_VIEW} THEN 'VIRTUAL_VIEW' WHEN {_ICEBERG} THEN 'EXTERNAL_TABLE' ELSE 'MANAGED_TABLE' END,
+               CASE WHEN {_VIEW} THEN query END, CASE WHEN {_VIEW} THEN query END, false
+        FROM (SELECT i, 'SELECT * FROM shop_00.t_1_orders WHERE c0 = ' || i query FROM numbers) q""",
+    'TABLE_PARAMS" ("TBL_ID", "PARAM_KEY", "PARAM_VALUE")': f"""
+        SELECT i, 'comment', 'Table ' || i FROM numbers WHERE mod(i, 2) = 0
+        UNION ALL SELECT i, key, value FROM numbers, (
+            VALUES ('EXTERNAL', 'TRUE'), ('table_type', 'ICEBERG'), ('metadata_location', 'file:/w/0.json')
+        ) p (key, value) WHERE {_ICEBERG}""",
+    'PARTITION_KEYS" ("TBL_ID", "PKEY_NAME", "PKEY_TYPE", "PKEY_COMMENT", "INTEGER_IDX")': f"""
+        SELECT i, name, type, NULL, place FROM numbers, (VALUES ('ds', 'date', 0), ('country', 'string', 1))
+               k (name, type, place) WHERE {_PARTITIONED}""",
+    'PARTITIONS" ("PART_ID", "CREATE_TIME", "LAST_ACCESS_TIME", "PART_NAME", "SD_ID", "TBL_ID")': """
+        SELECT id, 1700000000, 0, name, id, i FROM parts""",
+    'PARTITION_KEY_VALS" ("PART_ID", "PART_KEY_VAL", "INTEGER_IDX")': """
+        SELECT id, value, place - 1 FROM parts, unnest(ARRAY[day, 'de']) WITH ORDINALITY v (value, place)""",
+}
 
 
 @dataclass(frozen=True)
@@ -73,9 +98,8 @@ class Catalog:
 
     def column_count(self, types: str) -> int:
         """Returns the columns, without partition keys, of all tables of these types: a list in SQL."""
-        return self.count(
-            '"TBLS" JOIN hive."SDS" USING ("SD_ID") JOIN hive."COLUMNS_V2" USING ("CD_ID")', f'"TBL_TYPE" IN ({types})'
-        )
+        joined = '"TBLS" JOIN hive."SDS" USING ("SD_ID") JOIN hive."COLUMNS_V2" USING ("CD_ID")'
+        return self.count(joined, f'"TBL_TYPE" IN ({types})')
 
 
 @contextmanager
@@ -87,53 +111,28 @@ def served(folder: Path) -> Iterator[Catalog]:
         password.write_text(PASSWORD)
         assert metastore(["db", "reader", "add", READER, "--database-url", url, "--password-file", str(password)]) == 0
         reader = make_url(url).set(drivername="postgresql", username=READER, password=PASSWORD)
+        with closing(hive_database(lambda **_: _empty_database(url))) as source:
+            fill(source, TABLES)
+            assert metastore(["import", "run", source.url, "--database-url", url]) == 0
+            assert metastore(["import", "forget", "--take-files", source.url, "--database-url", url]) == 0
         with server.running(url, folder) as running:
-            fill(running, TABLES)
             yield Catalog(running, url, reader)
 
 
-def fill(running: Server, count: int) -> None:
-    """Creates this number of tables: partitioned ones, plain ones, Iceberg tables and views."""
-    names = [f"shop_{number:02}" for number in range(-(-count // _IN_DATABASE))]
-    with server.connected(running) as client:
-        for name in names:
-            client.create_database(Database(name))
-    shares = [range(start, count, _CONNECTIONS) for start in range(_CONNECTIONS)]
-    with ThreadPoolExecutor(_CONNECTIONS) as pool:
-        list(pool.map(partial(_create, running, names), shares))
+def _empty_database(url: str) -> str:
+    name = f"source_{uuid.uuid4().hex}"
+    execute(url, f"CREATE DATABASE {name}")
+    return make_url(url).set(database=name).render_as_string(hide_password=False)
 
 
-def _create(running: Server, databases: list[str], numbers: range) -> None:
-    with server.connected(running) as client:
-        for number in numbers:
-            made = _table(databases[number // _IN_DATABASE], number)
-            client.create_table(made)
-            if made.partitionKeys:
-                days = ("2026-01-01", "2026-01-02")
-                client.add_partitions([partition(made.dbName, made.tableName, [day, "de"]) for day in days])
-
-
-def _table(database: str, number: int) -> Table:
-    name = f"t_{number}_{'orders' if number % 3 else 'order_lines'}"
-    fields = [FieldSchema(f"c{place}", _TYPES[place % 12], f"Größe {place}") for place in range(3 + number % 12)]
-    shape = descriptor(cols=fields)
-    match number % 10:
-        case 9:
-            shape = descriptor(cols=columns(("n", "bigint")))
-            query = f"SELECT count(*) AS n FROM {database}.{_table(database, number - 1).tableName}"
-            texts = {"viewOriginalText": query, "viewExpandedText": query}
-            return table(database, name, sd=shape, tableType="VIRTUAL_VIEW", **texts)
-        case 8:
-            parameters = {
-                "EXTERNAL": "TRUE",
-                "table_type": "ICEBERG",
-                "metadata_location": "file:/w/00000.metadata.json",
-            }
-            return table(database, name, sd=shape, tableType="EXTERNAL_TABLE", parameters=parameters)
-        case 0 | 2 | 4 | 6:
-            return table(database, name, _KEYS, sd=shape, parameters={"comment": f"Table {number}"})
-        case _:
-            return table(database, name, sd=shape)
+def fill(source: HiveDatabase, count: int) -> None:
+    """Adds this number of tables, in databases of a thousand."""
+    source.execute(f"CREATE VIEW numbers AS SELECT i FROM generate_series(0, {count - 1}) i")
+    source.execute(f"""
+        CREATE VIEW parts AS SELECT 1000000 + 2 * i + d id, i, day, 'ds=' || day || '/country=de' AS name
+        FROM numbers, (VALUES (0, '2026-01-01'), (1, '2026-01-02')) v (d, day) WHERE {_PARTITIONED}""")
+    for table, rows in _ROWS.items():
+        source.execute(f'INSERT INTO "{table} {rows}')
 
 
 def run(what: str, command: list[Any], folder: Path, **environment: str) -> str:
@@ -144,11 +143,9 @@ def run(what: str, command: list[Any], folder: Path, **environment: str) -> str:
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
     if os.environ.get("NEIGHBOUR_REPORT"):
+        line = {"program": what, "tables": TABLES, "seconds": round(time.monotonic() - began, 1)}
         with Path(os.environ["NEIGHBOUR_REPORT"]).open("a") as report:
-            print(
-                json.dumps({"program": what, "tables": TABLES, "seconds": round(time.monotonic() - began, 1)}),
-                file=report,
-            )
+            print(json.dumps(line), file=report)
     return done.stdout
 
 
