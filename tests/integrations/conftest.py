@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.integrations.lake import Lake
+from tests.integrations.lake import served as served_lake
 from tests.integrations.neighbours import Catalog, served
 
 HERE = Path(__file__).parent
@@ -23,4 +25,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
     """A catalog of NEIGHBOUR_TABLES tables, for programs that read all of them."""
     with served(tmp_path_factory.mktemp("neighbours")) as made:
+        yield made
+
+
+@pytest.fixture
+def lake(database_url: str, tmp_path: Path) -> Iterator[Lake]:
+    """A server with tables that have rows."""
+    with served_lake(database_url, tmp_path / "lake") as made:
         yield made
