@@ -458,6 +458,23 @@ struct CarePartition {
   5: optional i64 bytes,
   6: required i64 filesAfter,
   7: required bool held,            // partitions of dependent tables rest on it
+  8: optional list<string> columns, // of the kind statistics: columns whose stored statistics are outdated
+  9: optional bool isCounted,       // of the kind statistics: its files, bytes and rows need not be counted
+}
+
+/** Statistics of columns of a partition, or of a table without partitions, whose name is empty. */
+struct CountedColumns {
+  1: required string name,
+  2: required i64 version,          // before its rows were read; as in ScanPartition
+  3: required list<hive_metastore.ColumnStatisticsObj> columns,
+}
+
+/** Replaces outdated statistics of columns. */
+struct RefreshColumnStatisticsRequest {
+  1: required string dbName,
+  2: required string tableName,
+  3: optional string catName,
+  4: required list<CountedColumns> partitions,
 }
 
 /** Drops expired partitions in the order of their names. */
@@ -649,6 +666,15 @@ service Metastore extends hive_metastore.ThriftHiveMetastore {
   list<CarePartition> get_care_partitions(1: CarePartitionsRequest request)
       throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2,
               3: hive_metastore.InvalidOperationException o3),
+
+  /**
+   * Replaces the statistics that are stored for these columns, by whichever engine, and marks them as accurate, in
+   * partitions that still have their version. Columns without stored statistics are left out. Returns the partitions
+   * whose statistics were replaced.
+   */
+  list<string> refresh_column_statistics(1: RefreshColumnStatisticsRequest request)
+      throws (1: hive_metastore.MetaException o1, 2: hive_metastore.NoSuchObjectException o2,
+              3: hive_metastore.InvalidObjectException o3, 4: hive_metastore.InvalidInputException o4);
 
   /** Drops partitions that have expired by the policies of their table. They can be undropped. */
   ExpirePartitionsResult expire_partitions(1: ExpirePartitionsRequest request)

@@ -44,6 +44,14 @@ def with_accurate(parameters: dict[str, str], columns: Iterable[str]) -> dict[st
     return parameters if more == accurate else parameters | {ACCURATE: _text(basic, more)}
 
 
+def with_accurate_again(parameters: dict[str, str], columns: Iterable[str]) -> dict[str, str]:
+    """Does the same as `with_accurate`, and writes the parameter again if it lists the columns in another way, such as
+    with escapes.
+    """
+    again = set(columns)
+    return with_accurate(without_accurate(parameters, again), again)
+
+
 def without_accurate(parameters: dict[str, str], columns: Iterable[str] | None = None) -> dict[str, str]:
     """Returns the parameters with `columns` (None: all) removed from the accurate ones."""
     basic, accurate = _read(parameters)

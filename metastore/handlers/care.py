@@ -87,6 +87,8 @@ def _partition(chosen: ChosenPartition) -> CarePartition:
         bytes=chosen.bytes,
         filesAfter=chosen.files_after,
         held=chosen.held,
+        columns=chosen.columns,
+        isCounted=chosen.is_counted,
     )
 
 

@@ -13,7 +13,7 @@ from metastore.operations.fields import TableFields
 from metastore.operations.operation import any_of, change, from_fields, operation
 from metastore.operations.requirements.partitions import column_statistics, column_statistics_list
 from metastore.services.column_statistics_read import ColumnStatisticsReadService
-from metastore.services.column_statistics_write import ColumnStatisticsWriteService
+from metastore.services.column_statistics_write import ColumnStatisticsWriteService, CountedColumns
 from thrift_idl.gen.hive_metastore.ttypes import (
     AggrStats,
     ColumnStatistics,
@@ -28,6 +28,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     TableStatsResult,
     UpdateTransactionalStatsRequest,
 )
+from thrift_idl.gen.metastore.ttypes import RefreshColumnStatisticsRequest
 
 _ENGINE = "hive"
 
@@ -38,11 +39,12 @@ _REQUESTED_TABLE = TableFields(
     "req.colStats.0.statsDesc.dbName", "req.colStats.0.statsDesc.tableName", "req.colStats.0.statsDesc.catName"
 )
 _TABLE = TableFields("db_name", "tbl_name")
+_REFRESHED_TABLE = TableFields("request.dbName", "request.tableName", "request.catName")
 _REQUEST_TABLE = TableFields("request.dbName", "request.tblName", "request.catName")
 
 
 class ColumnStatisticsHandlers:
-    """`*_column_statistics*`, `*_statistics_req`, `*_aggr_stats_for`."""
+    """`*_column_statistics*` (`refresh_column_statistics` is our own), `*_statistics_req`, `*_aggr_stats_for`."""
 
     def __init__(self, read: ColumnStatisticsReadService, write: ColumnStatisticsWriteService) -> None:
         self._read = read
@@ -84,6 +86,12 @@ class ColumnStatisticsHandlers:
         of_table = levels == {True}
         self._store(statistics, of_table=of_table, engine=request.engine, merge=bool(request.needMerge))
         return True
+
+    @change(_REFRESHED_TABLE, any_of(Right.INSERT, Right.ALTER), entries="request.partitions")
+    def refresh_column_statistics(self, request: RefreshColumnStatisticsRequest) -> list[str]:
+        name = table_name(request.dbName, request.tableName, request.catName)
+        counted = [CountedColumns(one.name, one.version, one.columns or []) for one in request.partitions or []]
+        return self._write.refresh(name, counted)
 
     @operation(_TABLE, any_of(Right.SELECT))
     def get_table_column_statistics(self, database: str, table: str, column: str) -> ColumnStatistics:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from metastore.domain.column_statistics import is_accurate, with_accurate, without_accurate
+from metastore.domain.column_statistics import is_accurate, with_accurate, with_accurate_again, without_accurate
 from metastore.domain.names import TableName, fold_column
 from metastore.domain.partition_names import canonical_name
 from metastore.errors import InvalidInputError, NotFoundError
 from metastore.services.cascade.freshness import keep_fresh
-from metastore.services.rules.lookup import get_table
-from metastore.services.rules.statistics_values import combined, complete_column, kind_of
+from metastore.services.rules.lookup import get_table, get_table_ref
+from metastore.services.rules.statistics_values import TIMESTAMPS, as_kept, combined, complete_column, kind_of
 from metastore.services.service import ClockedService
-from metastore.storage.references import TABLE_ITSELF, StoredPartition, TableRef
+from metastore.storage.references import TABLE_ITSELF, StoredPartition, StoredTable, TableRef
 from metastore.storage.repositories.column_statistics import Analyzed
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import as_changed
@@ -20,6 +21,14 @@ from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj, Partition, Table
 
 Columns = dict[str, ColumnStatisticsObj]
+
+
+class CountedColumns(NamedTuple):
+    """Statistics of a partition, by name, or of a table, and the version that it had before its rows were read."""
+
+    name: str | None
+    version: int
+    columns: Sequence[ColumnStatisticsObj]
 
 
 class ColumnStatisticsWriteService(ClockedService):
@@ -75,6 +84,68 @@ class ColumnStatisticsWriteService(ClockedService):
             work.column_statistics.put(stored.ref.id, by_id, engine, self._clock())
             states = {name: with_accurate(one.partition.parameters, new[name]) for name, one in existing.items()}
             _update(work, stored.ref, existing, states)
+
+    def refresh(self, table: TableName, counted: Sequence[CountedColumns]) -> list[str]:
+        """Replaces statistics of columns that are stored already, by whichever engine, and marks them as accurate.
+
+        A partition, or the table, that has changed since its rows were read is left as it is, and so are columns
+        without statistics. Returns the names of those whose statistics were replaced: "" for the table.
+
+        Raises NotFoundError, InvalidObjectError, InvalidInputError (a table without partitions has several entries).
+        """
+        with self._store.transaction() as work:
+            reference = get_table_ref(work, table)
+            if reference.keys:
+                return self._refresh_partitions(work, get_table(work, table, lock="share"), counted)
+            return self._refresh_table(work, get_table(work, table, lock="change"), counted)
+
+    def _refresh_table(self, work: UnitOfWork, stored: StoredTable, counted: Sequence[CountedColumns]) -> list[str]:
+        if len(counted) > 1:
+            raise InvalidInputError(f"{stored.ref.name} has no partitions: send one entry, not {len(counted)}")
+        if not counted or counted[0].version != stored.ref.version:
+            return []
+        replaced = self._replace(work, stored.ref, {TABLE_ITSELF: _joined(counted[0].columns)})
+        if not replaced:
+            return []
+        struct = stored.encoded.decode()
+        if _changed(struct, with_accurate_again(struct.parameters, replaced[TABLE_ITSELF])):
+            work.tables.update(stored.ref.id, stored.ref.database_id, struct)
+        return [""]
+
+    def _refresh_partitions(
+        self, work: UnitOfWork, stored: StoredTable, counted: Sequence[CountedColumns]
+    ) -> list[str]:
+        by_name = {canonical_name(stored.ref.key_names, one.name): one for one in counted}
+        existing = work.partitions.select_stored(stored.ref, named(list(by_name)), lock=True)
+        current = {one.id: one for one in existing if one.version == by_name[one.name].version}
+        new = {number: _joined(by_name[one.name].columns) for number, one in current.items()}
+        replaced = self._replace(work, stored.ref, new)
+        done = {one.name: one for number, one in current.items() if number in replaced}
+        states = {name: with_accurate_again(one.partition.parameters, replaced[one.id]) for name, one in done.items()}
+        _update(work, stored.ref, done, states)
+        return list(done)
+
+    def _replace(self, work: UnitOfWork, table: TableRef, new: Mapping[int, Columns]) -> dict[int, set[str]]:
+        """Replaces statistics by partition id. Returns the columns that had some."""
+        if not new:
+            return {}
+        every = [one for columns in new.values() for one in columns.values()]
+        names = sorted({one.colName for one in every})
+        adapted = sorted({one.colName for one in every if kind_of(one) == TIMESTAMPS})
+        places = [
+            place
+            for place in work.column_statistics.places(table.id, list(new), names, adapted)
+            if place.column in new[place.partition_id]
+        ]
+        rows = [
+            place._replace(statistics=as_kept(place.statistics, new[place.partition_id][place.column]))
+            for place in places
+        ]
+        work.column_statistics.replace(table.id, rows, self._clock())
+        replaced: dict[int, set[str]] = {}
+        for place in places:
+            replaced.setdefault(place.partition_id, set()).add(place.column)
+        return replaced
 
     def delete(
         self,

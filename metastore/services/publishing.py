@@ -139,7 +139,7 @@ class PublishingService(ChangingService):
         versions |= {name: partition.version + 1 for name, partition in existing.items()}
         drop_id = self._keep(work, stored, overwritten) if overwritten else None
         work.partitions_write.update(stored.ref, [partition for partition in published if partition.id is not None])
-        work.column_statistics.delete(stored.ref.id, overwritten, None, None)
+        work.column_statistics.forget(stored.ref.id, overwritten)
         written = [(partition, _replaces(entry)) for partition, entry in zip(published, entries, strict=True)]
         work.record(*write_partitions(table_text(table), before, written))
         return PublishResult(versions=[versions[name] for name in names], replaced=replaced), drop_id
@@ -175,7 +175,7 @@ class PublishingService(ChangingService):
             _forget_counts(table.parameters)
             table.parameters |= entry.parameters or {}
             _set_location(table.sd, entry)
-            work.column_statistics.delete(stored.ref.id, [TABLE_ITSELF], None, None)
+            work.column_statistics.forget(stored.ref.id, [TABLE_ITSELF])
         admit_descriptors(self._warehouse.roots, table, [table.sd], locations_of(old))
         table.parameters[DDL_TIME] = str(self._clock())
         work.tables.update(stored.ref.id, stored.ref.database_id, table)

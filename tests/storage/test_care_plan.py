@@ -324,7 +324,8 @@ def has_expired(value: str, days: int) -> bool:
 
 def expired_in_sql(application: Application, rule: Any, texts: list[str]) -> int:
     source = (
-        f"SELECT r.table_id, ARRAY[v] AS values, 0 AS create_time, '{{}}'::jsonb AS parameters, {RULE_COLUMNS} "
+        "SELECT r.table_id, 0 AS partition_id, ARRAY[v] AS values, 0 AS create_time, '{}'::jsonb AS parameters, "
+        f"{RULE_COLUMNS} "
         f"FROM ({RULES}) AS r CROSS JOIN unnest(cast(:texts AS text[])) AS v"
     )
     query = text(f"SELECT {care_sums()} FROM {judged(source)} AS p")

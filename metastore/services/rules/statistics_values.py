@@ -15,8 +15,17 @@ from thrift.Thrift import TType
 from metastore.domain.column_statistics import greatest, least, total
 from metastore.domain.names import fold, fold_column
 from metastore.errors import InvalidObjectError
-from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsData, ColumnStatisticsObj, Date, Decimal, Timestamp
+from thrift_idl.gen.hive_metastore.ttypes import (
+    ColumnStatisticsData,
+    ColumnStatisticsObj,
+    Date,
+    Decimal,
+    LongColumnStatsData,
+    Timestamp,
+)
 
+TIMESTAMPS = "timestampStats"
+"""The kind of timestamps, which Hive 4 has introduced."""
 _SUMMED = ("numTrues", "numFalses", "numNulls")
 _GREATEST = ("numDVs", "maxColLen", "avgColLen")
 _BOUNDS = {"lowValue": least, "highValue": greatest}
@@ -48,6 +57,19 @@ def kind_of(column: ColumnStatisticsObj) -> str:
     if len(members) != 1:
         raise InvalidObjectError(f"Statistics of column {column.colName} must be of one kind, not of {members}")
     return members[0]
+
+
+def as_kept(old: ColumnStatisticsObj | None, new: ColumnStatisticsObj) -> ColumnStatisticsObj:
+    """Returns new statistics in the kind of the old ones.
+
+    Only timestamps have two kinds. Trino and Hive before 4 store `longStats` for them, and Trino cannot read the other
+    kind. Their bounds are left out: engines do not agree about their unit.
+    """
+    if old is None or old.statsData.longStats is None or kind_of(new) != TIMESTAMPS:
+        return new
+    given = new.statsData.timestampStats
+    kept = LongColumnStatsData(numNulls=given.numNulls, numDVs=given.numDVs)
+    return ColumnStatisticsObj(new.colName, new.colType, ColumnStatisticsData(longStats=kept))
 
 
 def combined(statistics: Sequence[tuple[int, ColumnStatisticsObj]], partitions: int) -> ColumnStatisticsObj:

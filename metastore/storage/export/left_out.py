@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from metastore.storage.schema.statistics import IS_KNOWN
+
 ALL: Final = ("2.3", "3.1", "4.0")
 BEFORE_4: Final = ("2.3", "3.1")
 
@@ -42,7 +44,9 @@ LEFT_OUT: Final = (
     ),
     LeftOut("parameters of catalogs", "SELECT count(*) FROM catalogs WHERE parameters <> '{}'"),
     LeftOut(
-        "column statistics of other engines", "SELECT count(*) FROM column_statistics WHERE engine <> 'hive'", BEFORE_4
+        "column statistics of other engines",
+        f"SELECT count(*) FROM column_statistics WHERE engine <> 'hive' AND {IS_KNOWN}",
+        BEFORE_4,
     ),
     LeftOut(
         "managed locations of databases",

@@ -18,12 +18,14 @@ from metastore.storage.queries.care_figures import (
     UNCOUNTED,
     care_sums,
     judged,
+    outdated,
     rules_text,
 )
 from metastore.storage.queries.parameter_figures import sums
 from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.scan_days import SINCE, TODAY
 from metastore.storage.queries.visibility import Scope
+from metastore.storage.references import TABLE_ITSELF
 
 _DEPENDENTS: Final = 20  # names
 _VIEWS: Final = "t.type NOT IN ('VIRTUAL_VIEW', 'MATERIALIZED_VIEW', 'INDEX_TABLE')"
@@ -91,13 +93,13 @@ _TABLES: Final = f"""
 
 # The order makes PostgreSQL use the index. If one table has most partitions, it would read them all for each table.
 _PARTITIONS: Final = f"""
-    SELECT p.table_id, p.values, p.create_time, p.parameters, {RULE_COLUMNS}
+    SELECT p.table_id, p.id AS partition_id, p.values, p.create_time, p.parameters, {RULE_COLUMNS}
     FROM rules AS r CROSS JOIN LATERAL (
-        SELECT table_id, values, create_time, parameters FROM partitions WHERE table_id = r.table_id
+        SELECT table_id, id, values, create_time, parameters FROM partitions WHERE table_id = r.table_id
         ORDER BY name LIMIT :most
     ) AS p
     UNION ALL
-    SELECT t.id, NULL::text[], t.create_time, t.parameters, {RULE_COLUMNS}
+    SELECT t.id, {TABLE_ITSELF}, NULL::text[], t.create_time, t.parameters, {RULE_COLUMNS}
     FROM rules AS r JOIN tables AS t ON t.id = r.table_id WHERE t.partition_keys = '[]'
 """  # noqa: S608 - constants
 _FIGURES: Final = text(f"""
@@ -115,25 +117,35 @@ _HELD: Final = """
 # The rows come in the order of the index, so that LIMIT ends the search.
 _CHOSEN: Final = f"""
     WITH rules AS MATERIALIZED ({RULES})
-    SELECT name, coalesce(values, '{{{{}}}}') AS values, version, files, bytes, files_after, {_HELD} AS held FROM (
+    SELECT name, coalesce(values, '{{{{}}}}') AS values, version, files, bytes, files_after, {_HELD} AS held{{more}}
+    FROM (
         SELECT * FROM {{judged}} AS j WHERE {{condition}} ORDER BY name LIMIT :limit
     ) AS chosen ORDER BY name
 """  # noqa: S608 - constants
 _LISTED: Final = f"""
-    SELECT p.table_id, p.name, p.keys, p.values, p.create_time, p.parameters, p.version, {RULE_COLUMNS}
+    SELECT p.table_id, p.id AS partition_id, p.name, p.keys, p.values, p.create_time, p.parameters, p.version,
+           {RULE_COLUMNS}
     FROM partitions AS p JOIN rules AS r ON r.table_id = p.table_id
     WHERE p.table_id = :table AND p.name > :after ORDER BY p.name
 """  # noqa: S608 - constants
 _LISTED_TABLE: Final = f"""
-    SELECT t.id AS table_id, t.name, NULL::text[] AS keys, NULL::text[] AS values, t.create_time, t.parameters,
-           t.version, {RULE_COLUMNS}
+    SELECT t.id AS table_id, {TABLE_ITSELF} AS partition_id, t.name, NULL::text[] AS keys, NULL::text[] AS values,
+           t.create_time, t.parameters, t.version, {RULE_COLUMNS}
     FROM tables AS t JOIN rules AS r ON r.table_id = t.id WHERE t.id = :table
 """  # noqa: S608 - constants
+_UNCOUNTED: Final = f"({UNANALYZED} OR {UNCOUNTED})"
+_COLUMNS_TO_COUNT: Final = f""",
+    NOT {_UNCOUNTED} AS is_counted, CASE WHEN is_outdated THEN ARRAY(
+        SELECT DISTINCT s.column_name {outdated("chosen")} ORDER BY s.column_name) END AS columns
+"""
 
 
 class ChosenPartition(NamedTuple):
     """A partition that table care would change. `files` and `bytes` are None if unknown; `held`: a partition of a
     dependent table depends on it.
+
+    Of the kind STATISTICS: `is_counted`, its basic statistics are accurate; `columns`, whose stored statistics are
+    outdated, None if there are none.
     """
 
     name: str
@@ -143,6 +155,8 @@ class ChosenPartition(NamedTuple):
     bytes: int | None
     files_after: int
     held: bool
+    is_counted: bool | None = None
+    columns: list[str] | None = None
 
 
 class Care(Repository):
@@ -190,12 +204,20 @@ class Care(Repository):
         return self._chosen(_LISTED if partitioned else _LISTED_TABLE, "is_compact", rule, after, limit)
 
     def uncounted(self, rule: Rule, after: str, limit: int, *, partitioned: bool) -> list[ChosenPartition]:
-        """Returns at most `limit` partitions of a table without accurate statistics, as `compactable`."""
-        condition = f"NOT is_expired AND ({UNANALYZED} OR {UNCOUNTED})"
-        return self._chosen(_LISTED if partitioned else _LISTED_TABLE, condition, rule, after, limit)
+        """Returns at most `limit` partitions of a table without accurate statistics, as `compactable`.
 
-    def _chosen(self, source: str, condition: str, rule: Rule, after: str, limit: int) -> list[ChosenPartition]:
-        query = text(_CHOSEN.format(judged=judged(source), condition=condition))
+        Statistics of columns count if somebody has stored them.
+        """
+        source, condition = (
+            _LISTED if partitioned else _LISTED_TABLE,
+            f"NOT is_expired AND ({_UNCOUNTED} OR is_outdated)",
+        )
+        return self._chosen(source, condition, rule, after, limit, _COLUMNS_TO_COUNT)
+
+    def _chosen(
+        self, source: str, condition: str, rule: Rule, after: str, limit: int, more: str = ""
+    ) -> list[ChosenPartition]:
+        query = text(_CHOSEN.format(judged=judged(source), condition=condition, more=more))
         values = {"rules": rules_text([(rule, {})]), "table": rule.table_id, "after": after, "limit": limit}
         return [ChosenPartition(**row) for row in self._dicts(query, values)]
 

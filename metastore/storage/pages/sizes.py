@@ -15,18 +15,20 @@ from metastore.storage.queries.care_figures import FIGURES, RULE_COLUMNS, RULES,
 from metastore.storage.queries.parameter_figures import SUMMED, sums, with_figures
 from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.visibility import Scope
+from metastore.storage.references import TABLE_ITSELF
 
 _STATE: Final = "sizes"  # name of the property with the state of the measurement
 _MAX_SUMS: Final = 40_000  # of one table
 _HISTORY: Final = 400  # days
 
 _OF_BATCH: Final = f"""
-    SELECT p.table_id, p.values, p.create_time, p.parameters, {RULE_COLUMNS}
+    SELECT p.table_id, p.id AS partition_id, p.values, p.create_time, p.parameters, {RULE_COLUMNS}
     FROM partitions AS p LEFT JOIN rules AS r ON r.table_id = p.table_id
     WHERE p.table_id IN (SELECT id FROM batch WHERE partitioned)
 """  # noqa: S608 - constants
 _UNPARTITIONED: Final = f"""
-    SELECT b.id AS table_id, NULL::text[] AS values, b.create_time, b.parameters, {RULE_COLUMNS}
+    SELECT b.id AS table_id, {TABLE_ITSELF} AS partition_id, NULL::text[] AS values, b.create_time, b.parameters,
+           {RULE_COLUMNS}
     FROM batch AS b LEFT JOIN rules AS r ON r.table_id = b.id WHERE NOT b.partitioned
 """  # noqa: S608 - constants
 _CARE: Final = [name for name in FIGURES if name != "partitions"]

@@ -14,6 +14,7 @@ from metastore.storage.queries.dependency_states import EVALUATED, state
 from metastore.storage.queries.parameter_figures import SUMMED, is_large, sums, with_figures
 from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.visibility import Scope
+from metastore.storage.schema.statistics import IS_KNOWN
 from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj
 
 _LISTED: Final = 200  # privileges, analyzed columns, and partitions that are not fresh
@@ -50,7 +51,7 @@ _OVERVIEW: Final = f"""
             SELECT column_name, engine, analyzed_at,
                    CASE WHEN length(encoded) < {_LARGE} THEN encode(encoded, 'base64') END AS encoded
             FROM column_statistics
-            WHERE table_id = :table AND partition_id = 0 ORDER BY column_name, engine LIMIT {_LISTED}
+            WHERE table_id = :table AND partition_id = 0 AND {IS_KNOWN} ORDER BY column_name, engine LIMIT {_LISTED}
         ) AS c) AS analyzed,
         (SELECT jsonb_agg(to_jsonb(p)) FROM (
             SELECT principal_type, principal, privilege, grant_option, column_name,

@@ -1,4 +1,8 @@
-"""Column statistics of tables and partitions. Each method is one statement, regardless of their number."""
+"""Column statistics of tables and partitions. Each method is one statement, regardless of their number.
+
+Statistics of rows that were overwritten are forgotten: they are hidden from all readers, but their rows stay, so that
+table care knows which columns somebody has analyzed, and counts them again.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,14 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Select, delete, literal, select, text
 
-from metastore.encoding.binary import EncodedList
+from metastore.encoding.binary import STOP, EncodedList, decode
 from metastore.storage.mapping.layout import Fields, whole_list
 from metastore.storage.mapping.whole_objects import statistics_row
-from metastore.storage.postgres.arrays import is_among, is_text_among
+from metastore.storage.postgres.arrays import is_among, is_text_among, number_array_literal
 from metastore.storage.queries.repository import Repository
 from metastore.storage.references import TABLE_ITSELF
 from metastore.storage.schema.partitions import partitions
-from metastore.storage.schema.statistics import column_statistics
+from metastore.storage.schema.statistics import FORGOTTEN, IS_KNOWN, column_statistics
 from thrift_idl.gen.hive_metastore.ttypes import ColumnStatisticsObj
 
 
@@ -25,6 +29,15 @@ class Analyzed(NamedTuple):
     columns: EncodedList[ColumnStatisticsObj]
 
 
+class StoredColumn(NamedTuple):
+    """The place of statistics that are stored or forgotten, and the statistics if they are read, or are new."""
+
+    partition_id: int
+    engine: str
+    column: str
+    statistics: ColumnStatisticsObj | None
+
+
 _PUT = text("""
     INSERT INTO column_statistics (table_id, partition_id, engine, column_name, analyzed_at, encoded)
     SELECT :table_id, new.partition_id, :engine, new.column_name, :analyzed_at, new.encoded
@@ -33,6 +46,26 @@ _PUT = text("""
     ORDER BY new.partition_id, new.column_name
     ON CONFLICT (table_id, partition_id, engine, column_name)
         DO UPDATE SET analyzed_at = excluded.analyzed_at, encoded = excluded.encoded
+""")
+
+_FORGET = text(f"""
+    UPDATE column_statistics SET analyzed_at = {FORGOTTEN}
+    WHERE table_id = :table_id AND partition_id = ANY (cast(:ids AS bigint[])) AND {IS_KNOWN}
+""")  # noqa: S608 - constants
+
+_PLACES = text("""
+    SELECT partition_id, engine, column_name, CASE WHEN column_name = ANY (cast(:decoded AS text[])) THEN encoded END
+    FROM column_statistics
+    WHERE table_id = :table_id AND partition_id = ANY (cast(:ids AS bigint[]))
+      AND column_name = ANY (cast(:columns AS text[]))
+""")
+
+_REPLACE = text("""
+    UPDATE column_statistics AS old SET analyzed_at = :analyzed_at, encoded = new.encoded
+    FROM unnest(cast(:partition_ids AS bigint[]), cast(:engines AS text[]), cast(:columns AS text[]),
+                cast(:encoded AS bytea[])) AS new(partition_id, engine, column_name, encoded)
+    WHERE old.table_id = :table_id AND old.partition_id = new.partition_id AND old.engine = new.engine
+      AND old.column_name = new.column_name
 """)
 
 _DELETE_PAIRS = text("""
@@ -74,10 +107,41 @@ class ColumnStatistics(Repository):
         values = {"table_id": table_id, "engine": engine, "analyzed_at": analyzed_at}
         self._connection.execute(_PUT, arrays | values)
 
+    def forget(self, table_id: int, partition_ids: Sequence[int]) -> None:
+        """Forgets the statistics of partitions or of the table itself (TABLE_ITSELF), which must be locked."""
+        if partition_ids:
+            self._connection.execute(_FORGET, {"table_id": table_id, "ids": number_array_literal(partition_ids)})
+
+    def places(
+        self, table_id: int, partition_ids: Sequence[int], columns: Sequence[str], decoded: Sequence[str]
+    ) -> list[StoredColumn]:
+        """Returns where statistics of these columns are stored or forgotten, by whichever engine.
+
+        `decoded`: the columns whose statistics are returned, too.
+        """
+        values = {"ids": number_array_literal(partition_ids), "columns": list(columns), "decoded": list(decoded)}
+        rows = self._connection.execute(_PLACES, {"table_id": table_id, **values})
+        return [
+            StoredColumn(partition_id, engine, column, encoded and decode(ColumnStatisticsObj, bytes(encoded) + STOP))
+            for partition_id, engine, column, encoded in rows
+        ]
+
+    def replace(self, table_id: int, new: Sequence[StoredColumn], analyzed_at: int) -> None:
+        """Replaces statistics that are stored or forgotten. The table and the partitions must be locked."""
+        rows = [(one, statistics_row(one.statistics)) for one in new if one.statistics is not None]
+        if rows:
+            arrays = {
+                "partition_ids": [one.partition_id for one, _ in rows],
+                "engines": [one.engine for one, _ in rows],
+                "columns": [one.column for one, _ in rows],
+                "encoded": [row["encoded"] for _, row in rows],
+            }
+            self._connection.execute(_REPLACE, {**arrays, "table_id": table_id, "analyzed_at": analyzed_at})
+
     def delete(
         self, table_id: int, partition_ids: Sequence[int] | None, columns: Sequence[str] | None, engine: str | None
     ) -> int:
-        """Deletes statistics, and returns their number.
+        """Deletes statistics, also forgotten ones, and returns their number.
 
         Args:
             table_id: the table.
@@ -119,7 +183,7 @@ def _of(table_id: int, columns: Sequence[str] | None, engine: str, owner: Any) -
     query = (
         select(owner.label("owner"), column_statistics.c.analyzed_at, column_statistics.c.encoded)
         .select_from(column_statistics)
-        .where(column_statistics.c.table_id == table_id, column_statistics.c.engine == engine)
+        .where(column_statistics.c.table_id == table_id, column_statistics.c.engine == engine, text(IS_KNOWN))
         .order_by("owner", column_statistics.c.column_name)
     )
     if columns is not None:

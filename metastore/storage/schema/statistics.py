@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -18,6 +20,12 @@ from sqlalchemy import (
 
 from metastore.storage.schema.base import Name, encoded_column, id_column, json_column, metadata, time_column
 
+FORGOTTEN: Final = -1
+"""The time of the analysis of statistics that an overwrite has made worthless. Nobody reads them, but table care counts
+such columns again."""
+IS_KNOWN: Final = f"analyzed_at <> {FORGOTTEN}"
+"""The SQL condition that a row of `column_statistics` is not forgotten."""
+
 # One row for each column of a table or partition, and each engine. Statistics of the table itself have the partition
 # id `references.TABLE_ITSELF`. No foreign key to partitions, as for skewed locations: the repository that deletes
 # partitions deletes their statistics in one statement.
@@ -28,7 +36,7 @@ column_statistics = Table(
     Column("partition_id", BigInteger, primary_key=True),
     Column("engine", Name, primary_key=True),
     Column("column_name", Name, primary_key=True),
-    Column("analyzed_at", BigInteger, nullable=False),  # seconds since 1970
+    Column("analyzed_at", BigInteger, nullable=False),  # seconds since 1970, or FORGOTTEN
     encoded_column(),
 )
 

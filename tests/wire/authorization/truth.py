@@ -92,6 +92,7 @@ TRUTH: Final[dict[str, str]] = {
         alter_partitions_with_environment_context alter_partitions_req
         update_table_column_statistics update_table_column_statistics_req
         update_partition_column_statistics update_partition_column_statistics_req set_aggr_stats_for
+        refresh_column_statistics
         delete_table_column_statistics delete_partition_column_statistics delete_column_statistics_req""",
     "INSERT, UPDATE or DELETE": "add_dynamic_partitions",
     "INSERT, UPDATE, DELETE or ALTER": """allocate_table_write_ids get_lock_materialization_rebuild record_care

@@ -17,6 +17,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     EnvironmentContext,
     LongColumnStatsData,
 )
+from thrift_idl.gen.metastore.ttypes import CarePartitionsRequest, CountedColumns, RefreshColumnStatisticsRequest
 
 Change = Callable[[Any, str], None]
 STATISTICS = {"spark.sql.statistics.numRows": "1", "spark.sql.statistics.totalSize": "9", "transient_lastDdlTime": "7"}
@@ -59,6 +60,18 @@ def counts(client: Any, database: str) -> None:
     client.update_partition_column_statistics(statistics)
 
 
+def counts_again(client: Any, database: str) -> None:
+    """Table care refreshes statistics that are outdated."""
+    counts(client, database)
+    altered({"alterTableOpType": "UPDATESTATS"}, numRows="5", COLUMN_STATS_ACCURATE="{}")(client, database)
+    request = CarePartitionsRequest(database, "t", kind="statistics")
+    (one,) = [each for each in client.get_care_partitions(request) if each.columns]
+    data = ColumnStatisticsData(longStats=LongColumnStatsData(3, 4, 0, 2))
+    entry = CountedColumns(one.name, one.version, [ColumnStatisticsObj("a", "int", data)])
+    refreshing = RefreshColumnStatisticsRequest(database, "t", None, [entry])
+    assert client.refresh_column_statistics(refreshing) == ["ds=1/hr=1"]
+
+
 def tells(client: Any, database: str) -> None:
     """Alters the dependent partition itself, on which another one depends."""
     dependent = client.get_partition(database, "tdep", ["1"])
@@ -85,6 +98,7 @@ def signals(client: Any, database: str) -> str:
         altered({"alterTableOpType": "UPDATESTATS"}, numRows="5"),
         altered({}, **STATISTICS),
         counts,
+        counts_again,
         renames,
         widens,
         widens_and_renames,

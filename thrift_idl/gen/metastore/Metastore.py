@@ -214,6 +214,18 @@ class Iface(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Iface):
         """
         pass
 
+    def refresh_column_statistics(self, request):
+        """
+        Replaces the statistics that are stored for these columns, by whichever engine, and marks them as accurate, in
+        partitions that still have their version. Columns without stored statistics are left out. Returns the partitions
+        whose statistics were replaced.
+
+        Parameters:
+         - request
+
+        """
+        pass
+
     def expire_partitions(self, request):
         """
         Drops partitions that have expired by the policies of their table. They can be undropped.
@@ -992,6 +1004,50 @@ class Client(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Client, Iface):
             raise result.o3
         raise TApplicationException(TApplicationException.MISSING_RESULT, "get_care_partitions failed: unknown result")
 
+    def refresh_column_statistics(self, request):
+        """
+        Replaces the statistics that are stored for these columns, by whichever engine, and marks them as accurate, in
+        partitions that still have their version. Columns without stored statistics are left out. Returns the partitions
+        whose statistics were replaced.
+
+        Parameters:
+         - request
+
+        """
+        self.send_refresh_column_statistics(request)
+        return self.recv_refresh_column_statistics()
+
+    def send_refresh_column_statistics(self, request):
+        self._oprot.writeMessageBegin('refresh_column_statistics', TMessageType.CALL, self._seqid)
+        args = refresh_column_statistics_args()
+        args.request = request
+        args.write(self._oprot)
+        self._oprot.writeMessageEnd()
+        self._oprot.trans.flush()
+
+    def recv_refresh_column_statistics(self):
+        iprot = self._iprot
+        (fname, mtype, rseqid) = iprot.readMessageBegin()
+        if mtype == TMessageType.EXCEPTION:
+            x = TApplicationException()
+            x.read(iprot)
+            iprot.readMessageEnd()
+            raise x
+        result = refresh_column_statistics_result()
+        result.read(iprot)
+        iprot.readMessageEnd()
+        if result.success is not None:
+            return result.success
+        if result.o1 is not None:
+            raise result.o1
+        if result.o2 is not None:
+            raise result.o2
+        if result.o3 is not None:
+            raise result.o3
+        if result.o4 is not None:
+            raise result.o4
+        raise TApplicationException(TApplicationException.MISSING_RESULT, "refresh_column_statistics failed: unknown result")
+
     def expire_partitions(self, request):
         """
         Drops partitions that have expired by the policies of their table. They can be undropped.
@@ -1091,6 +1147,7 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
         self._processMap["wait_for_partition"] = Processor.process_wait_for_partition
         self._processMap["get_care_plan"] = Processor.process_get_care_plan
         self._processMap["get_care_partitions"] = Processor.process_get_care_partitions
+        self._processMap["refresh_column_statistics"] = Processor.process_refresh_column_statistics
         self._processMap["expire_partitions"] = Processor.process_expire_partitions
         self._processMap["record_care"] = Processor.process_record_care
         self._on_message_begin = None
@@ -1716,6 +1773,41 @@ class Processor(thrift_idl.gen.hive_metastore.ThriftHiveMetastore.Processor, Ifa
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_care_partitions", msg_type, seqid)
+        result.write(oprot)
+        oprot.writeMessageEnd()
+        oprot.trans.flush()
+
+    def process_refresh_column_statistics(self, seqid, iprot, oprot):
+        args = refresh_column_statistics_args()
+        args.read(iprot)
+        iprot.readMessageEnd()
+        result = refresh_column_statistics_result()
+        try:
+            result.success = self._handler.refresh_column_statistics(args.request)
+            msg_type = TMessageType.REPLY
+        except TTransport.TTransportException:
+            raise
+        except thrift_idl.gen.hive_metastore.ttypes.MetaException as o1:
+            msg_type = TMessageType.REPLY
+            result.o1 = o1
+        except thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException as o2:
+            msg_type = TMessageType.REPLY
+            result.o2 = o2
+        except thrift_idl.gen.hive_metastore.ttypes.InvalidObjectException as o3:
+            msg_type = TMessageType.REPLY
+            result.o3 = o3
+        except thrift_idl.gen.hive_metastore.ttypes.InvalidInputException as o4:
+            msg_type = TMessageType.REPLY
+            result.o4 = o4
+        except TApplicationException as ex:
+            logging.exception('TApplication exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = ex
+        except Exception:
+            logging.exception('Unexpected exception in handler')
+            msg_type = TMessageType.EXCEPTION
+            result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
+        oprot.writeMessageBegin("refresh_column_statistics", msg_type, seqid)
         result.write(oprot)
         oprot.writeMessageEnd()
         oprot.trans.flush()
@@ -2772,6 +2864,63 @@ get_care_partitions_result.thrift_spec = (
     (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
     (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
     (3, TType.STRUCT, 'o3', [thrift_idl.gen.hive_metastore.ttypes.InvalidOperationException, None], None, ),  # 3
+)
+
+
+class refresh_column_statistics_args(TBase):
+    """
+    Attributes:
+     - request
+
+    """
+
+    __slots__ = (
+        'request',
+    )
+
+
+    def __init__(self, request=None,):
+        self.request = request
+all_structs.append(refresh_column_statistics_args)
+refresh_column_statistics_args.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'request', [RefreshColumnStatisticsRequest, None], None, ),  # 1
+)
+
+
+class refresh_column_statistics_result(TBase):
+    """
+    Attributes:
+     - success
+     - o1
+     - o2
+     - o3
+     - o4
+
+    """
+
+    __slots__ = (
+        'success',
+        'o1',
+        'o2',
+        'o3',
+        'o4',
+    )
+
+
+    def __init__(self, success=None, o1=None, o2=None, o3=None, o4=None,):
+        self.success = success
+        self.o1 = o1
+        self.o2 = o2
+        self.o3 = o3
+        self.o4 = o4
+all_structs.append(refresh_column_statistics_result)
+refresh_column_statistics_result.thrift_spec = (
+    (0, TType.LIST, 'success', (TType.STRING, 'UTF8', False), None, ),  # 0
+    (1, TType.STRUCT, 'o1', [thrift_idl.gen.hive_metastore.ttypes.MetaException, None], None, ),  # 1
+    (2, TType.STRUCT, 'o2', [thrift_idl.gen.hive_metastore.ttypes.NoSuchObjectException, None], None, ),  # 2
+    (3, TType.STRUCT, 'o3', [thrift_idl.gen.hive_metastore.ttypes.InvalidObjectException, None], None, ),  # 3
+    (4, TType.STRUCT, 'o4', [thrift_idl.gen.hive_metastore.ttypes.InvalidInputException, None], None, ),  # 4
 )
 
 

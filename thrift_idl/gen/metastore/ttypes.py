@@ -1417,6 +1417,8 @@ class CarePartition(TBase):
      - bytes
      - filesAfter
      - held
+     - columns
+     - isCounted
 
     """
 
@@ -1428,10 +1430,12 @@ class CarePartition(TBase):
         'bytes',
         'filesAfter',
         'held',
+        'columns',
+        'isCounted',
     )
 
 
-    def __init__(self, name=None, values=None, version=None, files=None, bytes=None, filesAfter=None, held=None,):
+    def __init__(self, name=None, values=None, version=None, files=None, bytes=None, filesAfter=None, held=None, columns=None, isCounted=None,):
         self.name = name
         self.values = values
         self.version = version
@@ -1439,6 +1443,59 @@ class CarePartition(TBase):
         self.bytes = bytes
         self.filesAfter = filesAfter
         self.held = held
+        self.columns = columns
+        self.isCounted = isCounted
+
+
+class CountedColumns(TBase):
+    """
+    Statistics of columns of a partition, or of a table without partitions, whose name is empty.
+
+    Attributes:
+     - name
+     - version
+     - columns
+
+    """
+
+    __slots__ = (
+        'name',
+        'version',
+        'columns',
+    )
+
+
+    def __init__(self, name=None, version=None, columns=None,):
+        self.name = name
+        self.version = version
+        self.columns = columns
+
+
+class RefreshColumnStatisticsRequest(TBase):
+    """
+    Replaces outdated statistics of columns.
+
+    Attributes:
+     - dbName
+     - tableName
+     - catName
+     - partitions
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'catName',
+        'partitions',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, catName=None, partitions=None,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.catName = catName
+        self.partitions = partitions
 
 
 class ExpirePartitionsRequest(TBase):
@@ -2158,6 +2215,23 @@ CarePartition.thrift_spec = (
     (5, TType.I64, 'bytes', None, None, ),  # 5
     (6, TType.I64, 'filesAfter', None, None, ),  # 6
     (7, TType.BOOL, 'held', None, None, ),  # 7
+    (8, TType.LIST, 'columns', (TType.STRING, 'UTF8', False), None, ),  # 8
+    (9, TType.BOOL, 'isCounted', None, None, ),  # 9
+)
+all_structs.append(CountedColumns)
+CountedColumns.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'name', 'UTF8', None, ),  # 1
+    (2, TType.I64, 'version', None, None, ),  # 2
+    (3, TType.LIST, 'columns', (TType.STRUCT, [thrift_idl.gen.hive_metastore.ttypes.ColumnStatisticsObj, None], False), None, ),  # 3
+)
+all_structs.append(RefreshColumnStatisticsRequest)
+RefreshColumnStatisticsRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'catName', 'UTF8', None, ),  # 3
+    (4, TType.LIST, 'partitions', (TType.STRUCT, [CountedColumns, None], False), None, ),  # 4
 )
 all_structs.append(ExpirePartitionsRequest)
 ExpirePartitionsRequest.thrift_spec = (
