@@ -1,4 +1,5 @@
-"""Basic statistics of partitions: files, bytes and rows, for those whose statistics nobody knows to be accurate.
+"""Basic statistics of partitions: files, bytes and rows, for those whose statistics nobody knows to be accurate. Then
+statistics of columns (`care_columns`).
 
 Rows of Parquet and ORC files come from their footers, those of other formats from a query. Statistics are stored only
 if the partition has not changed since its files were listed.
@@ -12,20 +13,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
-
 from metastore.client import convert
 from metastore.client.care_record import recorded
 from metastore.client.errors import ClientError, MetastoreUnavailableError
-from metastore.client.lease import leased
+from metastore.client.lease import Lease, leased
 from metastore.client.structs import Table, VisibleWrites
 from metastore.domain.care_plan import STATISTICS
 from metastore.domain.column_statistics import ANALYZED, NOT_UPDATED, restated
+from spark_client.care_columns import count_columns, groups
 from spark_client.context import Context
 from spark_client.errors import first_line
+from spark_client.jvm.catalog import refresh
 from spark_client.jvm.files import FILE_ERRORS, Files
 from spark_client.jvm.sql_text import quote
 from spark_client.scan.predicate import partition_predicate
+from spark_client.scan.purpose import no_query
 from spark_client.table.datasource_tables import with_spark_schema
 from spark_client.write.partition_rows import in_partitions, partition_columns
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext
@@ -42,7 +44,8 @@ _FORMATS: Final = ("parquet", "orc")
 class Counted:
     """The statistics of a partition, or of a table without partitions, whose `partition` is empty.
 
-    `outcome`: FROM_FOOTERS, BY_A_SCAN, or why the partition was left as it is.
+    `outcome`: FROM_FOOTERS, BY_A_SCAN, `care_columns.BY_A_QUERY`, or why the partition was left as it is. `files`,
+    `bytes` and `rows`: None unless they were counted.
     """
 
     partition: str
@@ -53,7 +56,8 @@ class Counted:
 
 
 def refresh_statistics(context: Context, name: str, deadline: float | None = None) -> Iterator[Counted]:
-    """Counts the partitions of `database.table` without accurate statistics, and yields them.
+    """Counts the partitions of `database.table` without accurate statistics, and yields them. Then counts the columns
+    whose stored statistics are outdated, and yields their partitions: a partition may occur twice.
 
     `deadline` (`time.monotonic`): no further partitions are counted afterwards. This program holds the lease of the
     table meanwhile.
@@ -69,16 +73,40 @@ def refresh_statistics(context: Context, name: str, deadline: float | None = Non
 
 def _refresh(context: Context, table: Table, deadline: float | None) -> Iterator[Counted]:
     with leased(context.metastore.methods, table.database, table.name, STATISTICS) as lease:
-        counting = _Counting(context, table)
-        after = ""
-        while deadline is None or time.monotonic() < deadline:
-            lease.check()
-            request = CarePartitionsRequest(table.database, table.name, kind=STATISTICS, after=after, limit=_PAGE)
-            page = context.metastore.methods.get_care_partitions(request)
-            yield from counting.count(page, deadline)
-            if len(page) < _PAGE:
-                return
-            after = page[-1].name
+        counting, columns_begin = _Counting(context, table), None
+        for page in _pages(context, table, lease, "", deadline):
+            yield from counting.count([one for one in page if not one.isCounted], deadline)
+            if columns_begin is None:
+                columns_begin = next((one.name for one in page if one.columns), None)
+        if columns_begin is None:
+            return
+        # Listed again: partitions that were counted have another version now. The first one is listed, too.
+        before = columns_begin[:-1] if table.partition_columns else ""
+        for page in _pages(context, table, lease, before, deadline):
+            for group in groups([one for one in page if one.columns]):
+                if deadline is not None and time.monotonic() >= deadline:
+                    return
+                lease.check()
+                for one, outcome in count_columns(context, table, group):
+                    yield Counted(_name(table, one), None, None, None, outcome)
+
+
+def _pages(
+    context: Context, table: Table, lease: Lease, after: str, deadline: float | None
+) -> Iterator[list[CarePartition]]:
+    """Yields the partitions to count after a name, until the deadline."""
+    while deadline is None or time.monotonic() < deadline:
+        lease.check()
+        request = CarePartitionsRequest(table.database, table.name, kind=STATISTICS, after=after, limit=_PAGE)
+        page = context.metastore.methods.get_care_partitions(request)
+        yield page
+        if len(page) < _PAGE:
+            return
+        after = page[-1].name
+
+
+def _name(table: Table, one: CarePartition) -> str:
+    return str(one.name) if table.partition_columns else ""
 
 
 class _Counting:
@@ -108,7 +136,7 @@ class _Counting:
         return plan.writes
 
     def _counted(self, one: CarePartition, writes: VisibleWrites) -> Counted:
-        name = str(one.name) if self._table.partition_columns else ""
+        name = _name(self._table, one)
         try:
             return self._count(one, name, writes)
         except MetastoreUnavailableError:
@@ -129,7 +157,7 @@ class _Counting:
         seen = [each for each in listed if not writes.hides(each[0].rpartition("/")[2])]
         files, size = len(seen), sum(each[1] for each in seen)
         by_footers = format_ != "other" and self._holds_all(raw)
-        rows = sum(each[2] for each in seen) if by_footers else self._rows(one).count()
+        rows = sum(each[2] for each in seen) if by_footers else self._count_rows(one)
         self._store(one, raw, {"numFiles": files, "totalSize": size, "numRows": rows})
         return Counted(name, files, size, rows, FROM_FOOTERS if by_footers else BY_A_SCAN)
 
@@ -143,10 +171,13 @@ class _Counting:
         places = (raw.sd.skewedInfo and raw.sd.skewedInfo.skewedColValueLocationMaps) or {}
         return all(place.startswith(f"{raw.sd.location.rstrip('/')}/") for place in places.values())
 
-    def _rows(self, one: CarePartition) -> DataFrame:
+    def _count_rows(self, one: CarePartition) -> int:
+        refresh(self._context.spark, self._table.database, self._table.name)  # the session may have cached rows
         rows = self._context.spark.table(f"{quote(self._table.database)}.{quote(self._table.name)}")
-        columns = partition_columns(self._table)
-        return rows.where(in_partitions(self._table, columns, [tuple(one.values)])) if columns else rows
+        if columns := partition_columns(self._table):
+            rows = rows.where(in_partitions(self._table, columns, [tuple(one.values)]))
+        with no_query(self._context.spark):
+            return rows.count()
 
     def _store(self, one: CarePartition, raw: Any, counts: dict[str, int]) -> None:
         """Stores statistics, if the partition still has the version that it had before its files were listed."""

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client.structs import Column as TableColumn
 from metastore.client.structs import Table
+from metastore.domain.expression import And, Expression, In, IsNull, Or
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm import versions
@@ -53,6 +54,20 @@ def in_partitions(table: Table, columns: Sequence[Column], partitions: Collectio
             parts += [name.isNull(), *([name == ""] if _is_text(column) else [])]
         conditions.append(F.coalesce(reduce(Column.__or__, parts), F.expr("false")))
     return reduce(Column.__and__, conditions)
+
+
+def typed(table: Table, partitions: Collection[Values]) -> Expression | None:
+    """Returns a predicate on partitions that is true for these, for all whose values Spark takes for theirs, such as 01
+    of an INT for 1, and perhaps for others. None for a table without partition columns.
+    """
+    conditions: list[Expression] = []
+    for number, column in enumerate(table.partition_columns):
+        texts = {values[number] for values in partitions}
+        parts: list[Expression] = [IsNull(column.name)] if DEFAULT_PARTITION in texts else []
+        if known := tuple(sorted(texts - {DEFAULT_PARTITION})):
+            parts.append(In(column.name, known))
+        conditions.append(Or(tuple(parts)))
+    return And(tuple(conditions)) if conditions else None
 
 
 def in_directories(columns: Sequence[Column], number: Column, directories: PartNumbers) -> Column:
