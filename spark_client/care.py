@@ -25,7 +25,6 @@ from metastore.client.lease import Lease, leased
 from metastore.client.structs import Table
 from metastore.domain.care_plan import COMPACTION
 from metastore.domain.discovery import Folder, ListFolders
-from metastore.domain.expression import And, Expression, TextIn
 from metastore.domain.partition_names import DEFAULT_PARTITION
 from spark_client.context import Context, check_kind, context_of, reject_remote, require
 from spark_client.errors import (
@@ -41,7 +40,7 @@ from spark_client.jvm.sql_text import quote
 from spark_client.scan.purpose import no_query
 from spark_client.survey.advice import LayoutAdvice, advise_table
 from spark_client.write.insert import Insert, insert_all
-from spark_client.write.partition_rows import check_names, in_partitions, partition_columns
+from spark_client.write.partition_rows import check_names, in_partitions, partition_columns, typed
 from spark_client.write.run_events import Statement, run_events
 from spark_client.write.snapshot import Values, take_snapshot
 from spark_client.write.writable import writable_table
@@ -285,8 +284,9 @@ def _groups(chosen: Sequence[CarePartition]) -> Iterator[list[CarePartition]]:
 def _rewrite(context: Context, table: Table, group: Sequence[CarePartition]) -> Iterator[Compaction]:
     """Rewrites the partitions of a group. If one of them has changed, rewrites the others."""
     by_values: dict[Values, CarePartition] = {tuple(one.values): one for one in group}
+    # Rows of a partition 01 of an INT are rows of partition 1 for Spark: the predicate finds both.
     seen = take_snapshot(
-        context.metastore, table, {}, with_skew=False, with_parameters=False, among=_among(table, by_values)
+        context.metastore, table, {}, with_skew=False, with_parameters=False, among=typed(table, by_values)
     )
     current = {
         values: one for values, one in by_values.items() if values in seen and seen[values].version == one.version
@@ -295,7 +295,7 @@ def _rewrite(context: Context, table: Table, group: Sequence[CarePartition]) -> 
     if not current:
         return
     try:
-        check_names(context.spark, table, {values: seen[values] for values in current})
+        check_names(context.spark, table, seen)
         insert = Insert(
             f"{table.database}.{table.name}",
             _rows(context, table, list(current.values())),
@@ -306,14 +306,15 @@ def _rewrite(context: Context, table: Table, group: Sequence[CarePartition]) -> 
         statement = Statement("OPTIMIZE", {insert.table: None}, lambda: [insert.data])
         with no_query(context.spark), run_events(context, statement) as running:
             (result,) = insert_all(running, [insert])
-    except PublishConflictError:
+    except (PublishConflictError, InvalidInsertError) as error:  # of one partition, perhaps
         if len(current) == 1:
-            yield from (_compaction(table, one, CHANGED) for one in current.values())
+            outcome = CHANGED if isinstance(error, PublishConflictError) else f"failed: {first_line(error)}"
+            yield from (_compaction(table, one, outcome) for one in current.values())
             return
         for one in current.values():
             yield from _rewrite(context, table, [one])
         return
-    except (WriteFailedError, InvalidInsertError, PySparkException) as error:  # the table was dropped, for example
+    except (WriteFailedError, PySparkException) as error:  # the table was dropped, for example
         yield from (_compaction(table, one, f"failed: {first_line(error)}") for one in current.values())
         return
     written = {partition.values: partition for partition in result.partitions}
@@ -322,21 +323,13 @@ def _rewrite(context: Context, table: Table, group: Sequence[CarePartition]) -> 
         yield Compaction(_name(table, one), one.files, one.bytes, done.files, done.bytes, COMPACTED)
 
 
-def _among(table: Table, partitions: dict[Values, CarePartition]) -> Expression | None:
-    """Returns a predicate that is true for these partitions, and perhaps for others."""
-    texts = [
-        TextIn(column.name, tuple(sorted({values[number] for values in partitions})))
-        for number, column in enumerate(table.partition_columns)
-    ]
-    return And(tuple(texts)) if len(texts) > 1 else texts[0] if texts else None
-
-
 def _rows(context: Context, table: Table, group: Sequence[CarePartition]) -> DataFrame:
     """Returns the rows of partitions, arranged so that each partition gets few files.
 
     Rows of one partition stay in their tasks, and those of several are shuffled by partition, in the order in which
     they were read. Rows of buckets are arranged by the writer.
     """
+    refresh(context.spark, table.database, table.name)  # the session may have cached rows of before
     rows = context.spark.table(f"{quote(table.database)}.{quote(table.name)}")
     columns = partition_columns(table)
     if columns:

@@ -241,6 +241,45 @@ def test_a_partition_that_changes_meanwhile_is_left_as_it_is(spark: Session, tab
     assert len(rows_of(spark, table_name)) == 601
 
 
+def test_partitions_that_spark_cannot_tell_apart_are_left(spark: Session, table_name: str) -> None:
+    """Rows of day=01 are rows of day 1 for Spark, and would be written to both."""
+    make(spark, table_name)
+    load(spark, table_name, ("1", "2"))
+    odd = spark.metastore.methods.get_partition("default", table_name, ["1"])
+    odd.values, odd.sd.location, odd.sd.skewedInfo = ["01"], f"{odd.sd.location}-odd", None
+    odd.parameters = {"numFiles": "1", "totalSize": "5000"}
+    spark.metastore.methods.add_partition(odd)
+    spark.sql("SELECT 999L AS id, 9 AS x").write.parquet(odd.sd.location, mode="append")
+    before = rows_of(spark, table_name)
+    found = {name: outcome for name, _, _, outcome in outcomes(spark, f"OPTIMIZE {table_name}")}
+    assert found.pop("day=2") == "compacted"
+    assert [name for name, outcome in found.items() if "day=01, which is not the canonical text" in outcome] == [
+        "day=1"
+    ]
+    assert rows_of(spark, table_name) == before
+
+
+def test_rows_that_the_session_has_cached_are_read_again(spark: Session, table_name: str) -> None:
+    make(spark, table_name)
+    load(spark, table_name, ("1",))
+    spark.catalog.cacheTable(table_name)
+    assert spark.table(table_name).count() == 300
+    # Another program adds a file.
+    written = spark.metastore.methods.get_partition("default", table_name, ["1"])
+    folder = Path(written.sd.location.removeprefix("file:"))
+    file = sorted(folder.glob("*.parquet"))[0]
+    shutil.copy(file, folder / "added.parquet")
+    written.parameters["numFiles"] = "4"
+    spark.metastore.methods.alter_partition("default", table_name, written)
+    try:
+        assert spark.table(table_name).count() == 300, "the session does not know of it"
+        assert [row[1:] for row in outcomes(spark, f"OPTIMIZE {table_name}")] == [(4, 1, "compacted")]
+        assert partitions(spark, table_name)["1"].parameters["numRows"] == "400"
+        assert len(rows_of(spark, table_name)) == 400
+    finally:
+        spark.catalog.uncacheTable(table_name)
+
+
 def test_a_failure_leaves_the_partitions(spark: Session, table_name: str) -> None:
     make(spark, table_name)
     data = load(spark, table_name)
