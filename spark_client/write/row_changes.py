@@ -21,6 +21,7 @@ from metastore.client.structs import Table
 from metastore.domain.expression import Expression
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, PublishConflictError, first_line
+from spark_client.jvm.catalog import refresh
 from spark_client.jvm.columns import assigned
 from spark_client.jvm.files import Files
 from spark_client.jvm.plans import column_attributes
@@ -77,6 +78,8 @@ def _change_rows(context: Context, change: Change, batch: MicroBatch | None) -> 
     if batch and batch.completed_partitions(context.metastore, table, {}):
         return []
     check_names(context.spark, table, seen)
+    # Rows that CACHE TABLE has kept may be older than the snapshot, and would replace rows of other programs.
+    refresh(context.spark, table.database, table.name)
     with ExitStack() as stored:
         with failures_as_one_line(f"the change of {table.full_name}"):
             if change.source is not None:

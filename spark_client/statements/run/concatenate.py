@@ -71,6 +71,10 @@ def execute(context: Context, statement: Concatenate, _: str) -> DataFrame:
     """
     table = context.metastore.get_table(*resolve_table(context, statement.table))
     _check(context, table)
+    if context.spark.catalog.isCached(f"{quote(table.database)}.{quote(table.name)}"):
+        raise InvalidStatementError(
+            f"CONCATENATE reads the files of {table.full_name}, which the session has cached: UNCACHE TABLE it first"
+        )
     values = _values(context, table, statement)
     name = value_path([column.name for column in table.partition_columns], values)
     static = dict(zip((column.name for column in table.partition_columns), values, strict=True))

@@ -1,0 +1,56 @@
+"""Statements that change rows read the rows of the table, not those that the session has cached before."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from spark_client import Session
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("UPDATE {} SET x = 7 WHERE id = 1", [(1, 7), (2, 2), (3, 3), (3, 3)]),
+        ("DELETE FROM {} WHERE id = 1", [(2, 2), (3, 3), (3, 3)]),
+        (
+            "MERGE INTO {} AS t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET x = 7",
+            [(1, 7), (2, 2), (3, 3), (3, 3)],
+        ),
+    ],
+)
+def test_rows_that_another_program_added_stay(
+    spark: Session, table_name: str, statement: str, expected: list[tuple[int, int]]
+) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (id BIGINT, x INT) PARTITIONED BY (day INT) STORED AS PARQUET")
+    for values in ("(1, 1, 1), (2, 2, 1)", "(3, 3, 1)"):
+        spark.sql(f"INSERT INTO {table_name} VALUES {values}")
+    spark.catalog.cacheTable(table_name)
+    assert spark.table(table_name).count() == 3
+    written = spark.metastore.methods.get_partition("default", table_name, ["1"])
+    folder = Path(written.sd.location.removeprefix("file:"))
+    (added,) = [
+        file for file in folder.glob("*.parquet") if spark.read.parquet(str(file)).filter("id = 3").count() == 1
+    ]
+    shutil.copy(added, folder / "added.parquet")
+    spark.metastore.methods.alter_partition("default", table_name, written)
+    try:
+        spark.sql(statement.format(table_name)).collect()
+        rows = spark.table(table_name).select("id", "x").collect()
+    finally:
+        spark.catalog.uncacheTable(table_name)
+    assert sorted(map(tuple, rows)) == expected
+
+
+def test_concatenate_says_that_a_table_is_cached(spark: Session, table_name: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (id BIGINT) STORED AS PARQUET")
+    for number in range(2):
+        spark.sql(f"INSERT INTO {table_name} VALUES ({number})")
+    spark.catalog.cacheTable(table_name)
+    with pytest.raises(Exception, match="UNCACHE TABLE it first"):
+        spark.sql(f"ALTER TABLE {table_name} CONCATENATE")
+    spark.catalog.uncacheTable(table_name)
+    spark.sql(f"ALTER TABLE {table_name} CONCATENATE")
+    assert spark.table(table_name).count() == 2
