@@ -9,7 +9,7 @@ import pytest
 
 from tests.integrations.lake import Lake
 from tests.integrations.lake import served as served_lake
-from tests.integrations.neighbours import Catalog, served
+from tests.integrations.neighbours import TABLES, Catalog, served
 
 HERE = Path(__file__).parent
 
@@ -18,7 +18,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.long)
-            item.add_marker(pytest.mark.timeout(1800))
+            item.add_marker(pytest.mark.timeout(1800 + TABLES // 10))
 
 
 @pytest.fixture(scope="session")
