@@ -21,7 +21,7 @@ from metastore.storage.unit_of_work import Store
 from thrift_idl.gen.metastore.ttypes import ScanPartition
 
 _WHOLE: Final = 32  # scans of a table in one interval that are all recorded
-_SAMPLE_BITS: Final = 3  # of the others, one in eight is recorded, and counts eight times
+_SAMPLE_BITS: Final = 4  # of the others, one in sixteen is recorded, and counts sixteen times
 _MOST_SHAPES: Final = 64  # of a table in one interval, and as many without values
 _MOST_ENTRIES: Final = 5000  # of a worker in one interval
 _LONGEST_USER: Final = 128  # characters
