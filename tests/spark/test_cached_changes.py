@@ -54,3 +54,18 @@ def test_concatenate_says_that_a_table_is_cached(spark: Session, table_name: str
     spark.catalog.uncacheTable(table_name)
     spark.sql(f"ALTER TABLE {table_name} CONCATENATE")
     assert spark.table(table_name).count() == 2
+
+
+def test_rows_of_another_program_prevent_another_layout(spark: Session, table_name: str, tmp_path: Path) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (id BIGINT, x INT) STORED AS PARQUET")
+    spark.catalog.cacheTable(table_name)
+    assert spark.table(table_name).count() == 0
+    spark.range(1).selectExpr("id", "1 AS x").write.parquet(f"{tmp_path}/rows")
+    (added,) = [file for file in (tmp_path / "rows").glob("*.parquet") if file.stat().st_size > 0][:1]
+    location = str(spark.metastore.get_table("default", table_name).location)
+    shutil.copy(added, Path(location.removeprefix("file:")) / "added.parquet")
+    try:
+        with pytest.raises(Exception, match="TRUNCATE it first"):
+            spark.sql(f"ALTER TABLE {table_name} SKEWED BY (x) ON (1) STORED AS DIRECTORIES")
+    finally:
+        spark.catalog.uncacheTable(table_name)

@@ -148,6 +148,7 @@ def _check_layout(context: Context, before: Table, after: Table) -> None:
     """Raises InvalidStatementError if rows of an unpartitioned table would have to move."""
     if before.partition_columns or not (before.skew.directories or after.skew.directories):
         return
+    refresh(context.spark, before.database, before.name)  # the session may have cached that there are no rows
     if context.spark.table(f"{quote(before.database)}.{quote(before.name)}").limit(1).count():
         raise InvalidStatementError(
             f"{before.full_name} is not partitioned and its rows are in the directories of its present skew; "
