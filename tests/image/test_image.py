@@ -114,7 +114,7 @@ def test_every_dependency_of_the_image_is_pinned() -> None:
     extras = project["optional-dependencies"]
     for requirement in [
         *project["dependencies"],
-        *(extra for name in ("server", "s3", "jwt", "ldap") for extra in extras[name]),
+        *(extra for name in ("server", "s3", "jwt", "ldap", "kafka") for extra in extras[name]),
     ]:
         assert re.split(r"[\[<>=]", requirement)[0].lower() in pinned
     assert len(pinned) == lock.count("==")
