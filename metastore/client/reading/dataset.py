@@ -90,6 +90,21 @@ class HiveDataset(ds.FileSystemDataset):  # type: ignore[misc]
             else:
                 yield batch.select(names)
 
+    def to_table(
+        self,
+        columns: Any = None,
+        filter: pc.Expression | None = None,  # noqa: A002 - pyarrow's name
+        **options: Any,
+    ) -> pa.Table:
+        """Reads the rows, as `pyarrow.dataset.Dataset.to_table`. Raises StaleSnapshotError as `scanner` does."""
+        names = self.schema.names if columns is None else columns
+        if isinstance(names, Mapping) or not names or not set(names) <= set(self.schema.names):
+            return super().to_table(columns, filter, **options)
+        wanted = self._wanted(columns, filter)
+        tables = list(self._scan(wanted).tables(self._filters(filter), options))
+        schema = pa.schema([pa.field(column.name, column.arrow) for column in wanted])
+        return pa.concat_tables([schema.empty_table(), *tables]).select(names)
+
     def head(self, num_rows: int, columns: Any = None, **options: Any) -> pa.Table:
         """Returns the first rows, as `pyarrow.dataset.Dataset.head`."""
         found, missing = [], num_rows
@@ -165,10 +180,14 @@ class HiveDataset(ds.FileSystemDataset):  # type: ignore[misc]
     def _read(
         self, wanted: Sequence[Column], filter_: pc.Expression | None, options: Mapping[str, Any]
     ) -> Generator[pa.RecordBatch, None, None]:
-        scan = Scan(self._snapshot, self._fragments, self._systems, tuple(wanted), self._progress)
-        filters = [each for each in (self._predicate(), self._extra, filter_) if each is not None]
         with one_more_io_thread():
-            yield from scan.batches(filters, options)
+            yield from self._scan(wanted).batches(self._filters(filter_), options)
+
+    def _scan(self, wanted: Sequence[Column]) -> Scan:
+        return Scan(self._snapshot, self._fragments, self._systems, tuple(wanted), self._progress)
+
+    def _filters(self, filter_: pc.Expression | None) -> list[pc.Expression]:
+        return [each for each in (self._predicate(), self._extra, filter_) if each is not None]
 
 
 def _in_memory(dataset: ds.Dataset) -> ds.Dataset:

@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import and_
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +27,7 @@ from metastore.client.reading.schema import Column
 from metastore.client.reading.snapshot import Snapshot
 from metastore.domain.query_ids import holds_token
 
+Part = TypeVar("Part", pa.RecordBatch, pa.Table)
 _MANY: Final = 256  # files; the footers of more are not kept
 _AT_ONCE: Final = 16  # footers
 _INNER_OPTIONS: Final = (
@@ -51,6 +52,16 @@ class Scan:
         Raises StaleSnapshotError if a file is gone or was replaced, and UnreadableTableError for a file whose columns
         have no value of the table's types.
         """
+        return self._parts(self._read, filters, options)
+
+    def tables(self, filters: Sequence[pc.Expression], options: Mapping[str, Any]) -> Iterator[pa.Table]:
+        """Yields the rows as `batches` does, in few tables: Arrow reads all files of the same kind at once."""
+        return self._parts(self._read_whole, filters, options)
+
+    def _parts(
+        self, read: Callable[..., Iterator[Part]], filters: Sequence[pc.Expression], options: Mapping[str, Any]
+    ) -> Iterator[Part]:
+        """Yields what `read` returns for the files of each group."""
         inner = {name: value for name, value in options.items() if name in _INNER_OPTIONS}
         if self.fragments.count > _MANY:
             inner["cache_metadata"] = False
@@ -65,7 +76,7 @@ class Scan:
                 mappings = [future.result() for future in futures]
                 ahead = self._submitted(threads, windows)
                 for mapping, files in _grouped(window, mappings):
-                    yield from self._read(mapping, files, filter_, inner)
+                    yield from read(mapping, files, filter_, inner)
                 self._check_unchanged([each for each in window if not _is_immutable(each)], None)
                 done += count
                 if self.progress:
@@ -96,6 +107,26 @@ class Scan:
         name = self.snapshot.columns.table
         return mapping_of(name, self.wanted, stored, physical, lines, is_orc=each.format.suffix == "orc")
 
+    def _read_whole(
+        self,
+        mapping: FileMapping,
+        files: Sequence[FileFragment],
+        filter_: pc.Expression | None,
+        options: Mapping[str, Any],
+    ) -> Iterator[pa.Table]:
+        if mapping.is_identity:
+            yield self._scanner(files, filter_, options).to_table()
+        else:
+            yield pa.Table.from_batches(self._read(mapping, files, filter_, options), self._schema)
+
+    def _scanner(
+        self, files: Sequence[FileFragment], filter_: pc.Expression | None, options: Mapping[str, Any]
+    ) -> ds.Scanner:
+        """Returns Arrow's scanner of files that have the table's columns."""
+        fragments = [each.fragment for each in files]
+        whole = ds.FileSystemDataset(fragments, self._schema, files[0].format.arrow, files[0].system)
+        return whole.scanner(columns=self._schema.names, filter=filter_, **options)
+
     def _read(
         self,
         mapping: FileMapping,
@@ -103,12 +134,10 @@ class Scan:
         filter_: pc.Expression | None,
         options: Mapping[str, Any],
     ) -> Iterator[pa.RecordBatch]:
-        fragments = [each.fragment for each in files]
-        form, system = files[0].format.arrow, files[0].system
         if mapping.is_identity:
-            whole = ds.FileSystemDataset(fragments, self._schema, form, system)
-            yield from whole.scanner(columns=self._schema.names, filter=filter_, **options).to_reader()
+            yield from self._scanner(files, filter_, options).to_reader()
             return
+        fragments = [each.fragment for each in files]
         schema, predicate = mapping.schema(), self.snapshot.predicate
         pushed = None
         if predicate is not None:
@@ -117,7 +146,7 @@ class Scan:
         if mapping.clashes:
             keys, partition = files[0].source.keys, files[0].source.plan.partitions[files[0].file.partition]
             values = dict(zip((key.lower() for key in keys), partition.values, strict=False))
-        whole = ds.FileSystemDataset(fragments, schema, form, system)
+        whole = ds.FileSystemDataset(fragments, schema, files[0].format.arrow, files[0].system)
         for batch in whole.scanner(columns=schema.names, filter=pushed, **options).to_reader():
             rows = mapping.batch(batch, values)
             yield rows if filter_ is None else rows.filter(filter_)

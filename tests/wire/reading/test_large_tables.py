@@ -116,15 +116,21 @@ def test_threads_list_the_same_files(
 def test_files_with_the_same_columns_are_read_together(
     metastore: MetastoreClient, table: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, counts = Scan._read, list[int]()
+    counts = list[int]()
 
-    def counting(self: Scan, mapping: Any, files: Sequence[FileFragment], *others: Any) -> Iterator[pa.RecordBatch]:
-        counts.append(len(files))
-        return read(self, mapping, files, *others)
+    def counting(read: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+        def counted(self: Scan, mapping: Any, files: Sequence[FileFragment], *others: Any) -> Iterator[Any]:
+            counts.append(len(files))
+            return read(self, mapping, files, *others)
 
-    monkeypatch.setattr(Scan, "_read", counting)
-    assert dataset(metastore, table.full_name, "n < 8").to_table().num_rows == 8
-    assert counts == [8]
+        return counted
+
+    chosen = dataset(metastore, table.full_name, "n < 8")
+    for read in ("_read", "_read_whole"):
+        monkeypatch.setattr(Scan, read, counting(getattr(Scan, read)))
+    assert sum(batch.num_rows for batch in chosen.to_batches()) == 8
+    assert chosen.to_table().num_rows == 8
+    assert counts == [8, 8]
 
 
 def test_a_process_ends_while_arrow_reads_ahead(metastore_server: Server, table: Written) -> None:
