@@ -136,11 +136,14 @@ def care_command(kills: int, seconds: int) -> None:
 @click.option("--writers", default=4, show_default=True, help="Writers of this library, and as many plain ones.")
 @click.option("--readers", default=4, show_default=True, help="Readers of this library, and as many plain ones.")
 @click.option("--pause", default=5.0, show_default=True, help="Mean seconds between two statements of each.")
-def compacting_command(partitions: int, files: int, rows: int, writers: int, readers: int, pause: float) -> None:
+@click.option("--runs", default=2, show_default=True, help="Runs of OPTIMIZE, one after the other.")
+def compacting_command(
+    partitions: int, files: int, rows: int, writers: int, readers: int, pause: float, runs: int
+) -> None:
     """Compacts many partitions, beside writers and readers."""
     set_java_options()
     with started() as (server, spark, _):
-        figures = Compacting(spark, server.uri, partitions, files, rows, pause).run(writers, readers)
+        figures = Compacting(spark, server.uri, partitions, files, rows, pause).run(writers, readers, runs)
     click.echo(f"compaction beside writers and readers: {figures}")
     for text in figures.wrong:
         click.echo(text, err=True)

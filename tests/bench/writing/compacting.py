@@ -76,15 +76,19 @@ class Compacting:
         self._stopped = threading.Event()
         self._fill(files, rows)
 
-    def run(self, writers: int, readers: int) -> Figures:
-        """Compacts beside so many writers and readers of each of both kinds."""
+    def run(self, writers: int, readers: int, runs: int) -> Figures:
+        """Compacts beside so many writers and readers of each of both kinds.
+
+        A run skips the partitions that change meanwhile; the next one compacts them.
+        """
         figures = self._figures
         figures.files_before = self._count_files()
         figures.query_before = _seconds(self._answers)
         with self._beside(writers, readers):
             begun = time.perf_counter()
-            for row in self._spark.sql(f"OPTIMIZE {_TABLE}").collect():
-                figures.outcomes[row["outcome"]] += 1
+            for _ in range(runs):
+                for row in self._spark.sql(f"OPTIMIZE {_TABLE}").collect():
+                    figures.outcomes[row["outcome"]] += 1
             figures.seconds = time.perf_counter() - begun
         figures.query_after = _seconds(self._answers)
         figures.files_after = self._count_files()
