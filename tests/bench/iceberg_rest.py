@@ -40,9 +40,10 @@ KIT = Path(__file__).with_name("CatalogServer.java")
 
 
 class Client:
-    """Sends requests: each by a connection of its own, which the HTTP port closes, or by one that it keeps."""
+    """Sends requests: each by a connection of its own, or by one that it keeps."""
 
     def __init__(self, address: str, *, keeps: bool = False) -> None:
+        self.address = address
         self._host = address.removeprefix("http://").rstrip("/")
         self._kept = http.client.HTTPConnection(self._host, timeout=60) if keeps else None
 
@@ -53,6 +54,8 @@ class Client:
         content = response.read()
         if not self._kept:
             connection.close()
+        elif response.will_close:
+            self._kept.close()
         return response.status, {name.lower(): value for name, value in response.getheaders()}, content
 
 
@@ -161,7 +164,7 @@ def compare(actions: Mapping[str, Callable[[], object]], seconds: float) -> None
 
 def beside(client: Client, address: str, seconds: float) -> None:
     """Prints the times of loads of this server and of the kit's, in turns."""
-    kit, kept = Client(address), Client(address, keeps=True)
+    kit, kept, own = Client(address), Client(address, keeps=True), Client(client.address, keeps=True)
     for name in (SMALL, MIDDLE, LARGE):
         path = f"/v1/namespaces/{name}"
         ours, theirs = (json.loads(each.send("GET", to)[2]) for each, to in ((client, f"{ROOT}/{name}"), (kit, path)))
@@ -169,8 +172,9 @@ def beside(client: Client, address: str, seconds: float) -> None:
         click.echo(f"loadTable of {name.rpartition('/')[2]}, in turns:")
         actions = {
             "this server": lambda name=name: client.send("GET", f"{ROOT}/{name}"),
+            "this server by one connection": lambda name=name: own.send("GET", f"{ROOT}/{name}"),
             "the kit's server over HiveCatalog": lambda path=path: kit.send("GET", path),
-            "the same by one connection": lambda path=path: kept.send("GET", path),
+            "the kit's by one connection": lambda path=path: kept.send("GET", path),
         }
         compare(actions, 4 * seconds)
 
