@@ -19,7 +19,8 @@ demo: $(DEMO_READY)  ## Load real flights into a skewed table, query it with pla
 
 test: $(CLASSES)  ## Run every check: ruff, mypy, the documentation build and all tests
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint docs collect
-	@.venv/bin/python -m pytest $(PARALLEL) || { [ $$? -eq 1 ] && echo "$(RERUN)" && .venv/bin/python -m pytest --last-failed; }
+	@# The cache is cleared: a run that fails before its first test must not repeat the failures of an earlier run instead.
+	@.venv/bin/python -m pytest $(PARALLEL) --cache-clear || { [ $$? -eq 1 ] && echo "$(RERUN)" && .venv/bin/python -m pytest --last-failed; }
 
 long: $(CLASSES)  ## Run the tests that are too long for make test: further formats and versions, benchmarks at their smallest size
 	@.venv/bin/python -m pytest $(PARALLEL) -m long
