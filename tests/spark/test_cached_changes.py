@@ -60,8 +60,8 @@ def test_rows_of_another_program_prevent_another_layout(spark: Session, table_na
     spark.sql(f"CREATE TABLE {table_name} (id BIGINT, x INT) STORED AS PARQUET")
     spark.catalog.cacheTable(table_name)
     assert spark.table(table_name).count() == 0
-    spark.range(1).selectExpr("id", "1 AS x").write.parquet(f"{tmp_path}/rows")
-    (added,) = [file for file in (tmp_path / "rows").glob("*.parquet") if file.stat().st_size > 0][:1]
+    spark.range(1).selectExpr("id", "1 AS x").coalesce(1).write.parquet(f"{tmp_path}/rows")
+    (added,) = (tmp_path / "rows").glob("*.parquet")
     location = str(spark.metastore.get_table("default", table_name).location)
     shutil.copy(added, Path(location.removeprefix("file:")) / "added.parquet")
     try:

@@ -109,7 +109,7 @@ def test_columns_that_the_table_lacks_are_left_out(filled: Application) -> None:
 
 
 def test_many_scans_are_sampled_and_add_up(filled: Application, monkeypatch: pytest.MonkeyPatch) -> None:
-    draws = iter([0, 1, 2, 3, 4, 5, 6, 7] * 4)
+    draws = iter([*range(16)] * 2)
     monkeypatch.setattr(scan_recording, "getrandbits", lambda _: next(draws))
     for _ in range(scan_recording._WHOLE + 32):
         scan(filled, "t", equal("ds", "a"))
