@@ -54,7 +54,13 @@ def record(side: RealHive | Server, name: str) -> dict[str, object]:
     return recorder.steps
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+# Statistics after CREATE TABLE have the same kinds of changes.
+_LONG = {f"accuracy_of_{what}" for what in ("changed_columns", "added_partitions", "altered_partitions")}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=pytest.mark.long if each in _LONG else []) for each in SCENARIOS]
+)
 def test_ours_answers_as_hive_does(name: str, findings: Comparer, real_hive: RealHive) -> None:
     if name == "notifications" and not real_hive.notifies:
         pytest.skip(f"needs the jar hive-hcatalog-server-extensions, of Maven Central, in the folder that {JARS} names")

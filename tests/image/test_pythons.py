@@ -107,7 +107,16 @@ def test_the_metadata_lists_the_oldest_version() -> None:
     assert _PROJECT["requires-python"] == f">={_LISTED[0]}"
 
 
-@pytest.mark.parametrize("version", sorted({*_LISTED, *_CANDIDATES}, key=_number))
+_VERSIONS = sorted({*_LISTED, *_CANDIDATES}, key=_number)
+
+
+@pytest.mark.parametrize(
+    "version",
+    [
+        pytest.param(each, marks=pytest.mark.long if each not in (_VERSIONS[0], _LISTED[-1]) else [])
+        for each in _VERSIONS
+    ],
+)
 def test_it_starts_answers_and_stops(version: str, tmp_path: Path) -> None:
     found = interpreter(version)
     if found is None:
