@@ -248,5 +248,5 @@ def test_two_calls_at_once_do_not_share_a_directory(
         wait_for_a_lock(database_url, until=waiting.done)
         go_on.set()
         errors = [future.exception(60) for future in (running, waiting)]
-    assert errors[0] is None
-    assert isinstance(errors[1], InvalidOperationError), errors
+    # An undrop may be overtaken before it has looked.
+    assert [type(error) for error in errors if error] == [InvalidOperationError], errors

@@ -109,12 +109,12 @@ _OF_TABLES = _query(
     ("skewed_locations", f" AND r.table_id{_AMONG}"),
 )
 _BUCKETS: Final = 256  # of advisory locks: their number is limited
-_CLAIMED = _OTHERS.after(
-    Prepared(
-        "lock_claims",
-        text(f"SELECT pg_advisory_xact_lock({_SPACE}, key) FROM unnest(cast(:keys AS int[])) AS key"),  # noqa: S608
-    )
+_CLAIM = Prepared(
+    "lock_claims",
+    text(f"SELECT pg_advisory_xact_lock({_SPACE}, key) FROM unnest(cast(:keys AS int[])) AS key"),  # noqa: S608
 )
+_CLAIMED = _OTHERS.after(_CLAIM)
+_CLAIMED_LATER_OWNERS = _LATER_OWNERS.after(_CLAIM)
 _OWN = _query(
     "own_locations", ("partitions", " AND r.table_id = :table_id"), ("skewed_locations", " AND r.table_id = :table_id")
 )
@@ -167,8 +167,12 @@ class Locations(Repository):
         return self._read(_OWNERS, _spelled(locations), table_id=table_id, whole=partition_ids is None, own=own)
 
     def later_owners(self, locations: Iterable[str], table_id: int, among: Sequence[int]) -> Mapping[str, Use]:
-        """Finds uses by tables that own their files and were created after this table, except those with these ids."""
-        return self._read(_LATER_OWNERS, _spelled(locations), table_id=table_id, ids=number_array_literal(among))
+        """Finds uses by tables that own their files and were created after this table, except those with these ids.
+
+        Until the transaction ends, one that creates a table at its default location waits if that is one of these.
+        """
+        names, ids = _canonical(locations), number_array_literal(among)
+        return self._read(_CLAIMED_LATER_OWNERS, _spelled(names), table_id=table_id, ids=ids, keys=_keys(names))
 
     def in_owners(self, locations: Iterable[str], table_id: int) -> set[str]:
         """Returns the locations at or below the location of another table that owns its files (see `owners`)."""
