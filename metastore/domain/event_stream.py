@@ -70,9 +70,9 @@ def _single(message: dict[str, Any]) -> list[dict[str, str]]:
     if not known:
         return []
     after = message.get("partitionObjAfterJson")  # Thrift's JSON: field 1 is ["str", the number of values, values…]
-    values = json.loads(after)["1"]["lst"][2:] if after else list(known.values())
-    renamed = dict(zip(known, values, strict=True))
-    return [known] if renamed == known else [known, renamed]
+    values = json.loads(after).get("1", {}).get("lst", ())[2:] if after else ()
+    renamed = dict(zip(known, values, strict=False))
+    return [known] if renamed == known or len(values) != len(known) else [known, renamed]
 
 
 class Position:

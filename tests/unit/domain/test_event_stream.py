@@ -73,3 +73,10 @@ def test_a_renamed_partition_has_its_old_and_its_new_values() -> None:
         after = json.dumps({"1": {"lst": ["str", 2, new, "2"]}, "2": {"str": "d"}})
         message = json.dumps({**fields, "partitionObjAfterJson": after})
         assert event_object(event(1, "ALTER_PARTITION", message=message), details=False)["partitions"] == values
+
+
+def test_an_event_with_a_strange_partition_does_not_end_the_stream() -> None:
+    for after in ("{}", '{"1":{"lst":["str",2,"9","9"]}}'):
+        message = json.dumps({"keyValues": {"ds": "1"}, "partitionObjAfterJson": after})
+        found = event_object(event(1, "ALTER_PARTITION", message=message), details=False)
+        assert found["partitions"] == [{"ds": "1"}]
