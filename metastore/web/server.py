@@ -68,7 +68,8 @@ class _BoundedProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         """Waits for the next request. Called by uvicorn."""
         self.is_idle = True
-        self._restart_deadline()  # of a request that has arrived already
+        if not self.transport.is_closing():
+            self._restart_deadline()  # of a request that has arrived already
         super().on_response_complete()
 
     @property

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import http.client
-import os
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -14,9 +12,8 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from metastore.web import server
-from metastore.web.server import KEPT, serve
-
-PATIENCE = 30  # seconds
+from metastore.web.server import KEPT
+from tests.fixtures.http_port import PATIENCE, http_port
 
 
 class Application:
@@ -42,16 +39,8 @@ def application() -> Application:
 
 @pytest.fixture
 def port(application: Application) -> Iterator[int]:
-    listener = socket.create_server(("127.0.0.1", 0))
-    lifeline, end = os.pipe()
-    thread = threading.Thread(target=serve, args=(application, listener, lifeline), daemon=True)
-    thread.start()
-    yield listener.getsockname()[1]
-    os.close(end)
-    thread.join(PATIENCE)
-    assert not thread.is_alive()
-    os.close(lifeline)
-    listener.close()
+    with http_port(application) as number:
+        yield number
 
 
 Connection = http.client.HTTPConnection

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
-import threading
 from collections.abc import Iterator
 
 import pytest
 from starlette.types import Receive, Scope, Send
 
 from metastore.web import server
-from metastore.web.server import STREAM, serve
-
-PATIENCE = 30  # seconds
+from metastore.web.server import STREAM
+from tests.fixtures.http_port import PATIENCE, http_port
 
 
 class Application:
@@ -54,16 +51,8 @@ def port(application: Application, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     """A port with the application, whose connections live for a moment."""
     monkeypatch.setattr(server, "_MAX_SECONDS", 0.2)
     monkeypatch.setattr(server, "_MAX_CONNECTIONS", 2)
-    listener = socket.create_server(("127.0.0.1", 0))
-    lifeline, end = os.pipe()
-    thread = threading.Thread(target=serve, args=(application, listener, lifeline), daemon=True)
-    thread.start()
-    yield listener.getsockname()[1]
-    os.close(end)
-    thread.join(PATIENCE)
-    assert not thread.is_alive()
-    os.close(lifeline)
-    listener.close()
+    with http_port(application) as number:
+        yield number
 
 
 def opened(port: int, path: str) -> socket.socket:
