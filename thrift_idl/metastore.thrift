@@ -449,7 +449,7 @@ struct CarePartitionsRequest {
   6: optional i32 limit = 1000,     // the maximum is 10,000
 }
 
-/** A partition, or a table without partitions, whose name is empty. Unset figures are unknown. */
+/** A partition, or a table without partitions, with its own name. Unset figures are unknown. */
 struct CarePartition {
   1: required string name,
   2: required list<string> values,

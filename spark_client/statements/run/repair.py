@@ -18,7 +18,7 @@ from spark_client.errors import MetastoreRefusedError, NoSuchTableError
 from spark_client.jvm.catalog import refresh
 from spark_client.jvm.plans import empty_frame
 from spark_client.statements.grammar.repair import Repair
-from spark_client.statements.run.clauses import resolve_unless_temporary
+from spark_client.statements.run.clauses import resolve_table, resolve_unless_temporary
 from spark_client.table.settings import PROVIDER
 
 _BY_CATALOG: Final = ("spark.sql.partitionProvider", "catalog")
@@ -40,7 +40,7 @@ def execute(context: Context, statement: Repair, _: str) -> DataFrame:
     Raises MetastoreRefusedError if some partitions could not be added or dropped, and WriteFailedError if a directory
     cannot be listed.
     """
-    database, table = resolve_unless_temporary(context, statement.table) or ("", "")
+    database, table = resolve_table(context, statement.table)
     found = repair(
         context.metastore.methods, database, table, folder_lists(context), add=statement.add, drop=statement.drop
     )

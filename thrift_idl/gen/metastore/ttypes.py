@@ -1407,7 +1407,7 @@ class CarePartitionsRequest(TBase):
 
 class CarePartition(TBase):
     """
-    A partition, or a table without partitions, whose name is empty. Unset figures are unknown.
+    A partition, or a table without partitions, with its own name. Unset figures are unknown.
 
     Attributes:
      - name
