@@ -90,6 +90,16 @@ def test_an_idle_connection_ends(opened: Callable[[], Connection], monkeypatch: 
     assert is_closed(connection)
 
 
+def test_a_request_that_is_never_complete_ends_its_connection(
+    opened: Callable[[], Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = opened()
+    asked(connection, "/kept")
+    monkeypatch.setattr(server, "_MAX_SECONDS", 0.1)
+    connection.sock.sendall(b"GET /kept HTTP/1.1\r\nHost:")
+    assert is_closed(connection)
+
+
 def test_a_connection_has_a_longest_lifetime(opened: Callable[[], Connection], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_MAX_LIFETIME", 0.0)
     assert asked(opened(), "/kept")["connection"] == "close"
