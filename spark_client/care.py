@@ -42,7 +42,7 @@ from spark_client.survey.advice import LayoutAdvice, advise_table
 from spark_client.write.insert import Insert, insert_all
 from spark_client.write.partition_rows import check_names, in_partitions, partition_columns, typed
 from spark_client.write.run_events import Statement, run_events
-from spark_client.write.snapshot import Values, take_snapshot
+from spark_client.write.snapshot import Values, take_snapshot, with_files
 from spark_client.write.writable import writable_table
 from thrift_idl.gen.metastore.ttypes import CarePartition, CarePartitionsRequest
 
@@ -296,6 +296,7 @@ def _rewrite(context: Context, table: Table, group: Sequence[CarePartition]) -> 
         return
     try:
         check_names(context.spark, table, seen)
+        seen = with_files(Files(context.spark), seen, current)
         insert = Insert(
             f"{table.database}.{table.name}",
             _rows(context, table, list(current.values())),

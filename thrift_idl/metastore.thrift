@@ -189,6 +189,7 @@ struct PublishPartition {
   6: optional map<string, string> parameters,        // merged into the partition's parameters; APPEND adds numFiles, numRows, totalSize
   7: optional list<string> skewedColNames,           // skew by which the files were written; unset: the table's
   8: optional list<list<string>> skewedColValues,
+  9: optional list<string> foreignFiles,             // OVERWRITE by rows that were read: names of files of other programs that were read
 }
 
 /** File layout of a table. Unset fields are not compared. */

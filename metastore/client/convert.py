@@ -263,6 +263,7 @@ def _publish_partition(partition: structs.PublishPartition) -> ours.PublishParti
         parameters=dict(partition.parameters) or None,
         skewedColNames=None if skew is None else list(skew.columns),
         skewedColValues=None if skew is None else [list(value) for value in skew.values],
+        foreignFiles=None if partition.foreign_files is None else list(partition.foreign_files),
     )
 
 

@@ -245,6 +245,9 @@ class PublishPartition:
         expected_version: version of the partition that the write has read. 0: it did not exist; None: not checked.
         parameters: parameters to set.
         skew: skew by which the files were written. None: the table's skew at the time of publication.
+        foreign_files: of an overwrite by rows that were read: the names of the files of other programs in the former
+            directory. One that comes there later moves to the rows when its program alters the partition. None: the
+            statement replaces all files.
     """
 
     values: tuple[str, ...]
@@ -254,6 +257,7 @@ class PublishPartition:
     expected_version: int | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
     skew: Skew | None = None
+    foreign_files: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
-from metastore.domain.query_ids import is_hidden
+from metastore.domain.query_ids import holds_token, is_hidden
 
 _COPYING = "._COPYING_"  # Hadoop's shell gives files this name while it copies them
 _SKEW_PREFIX = "skew."
@@ -42,6 +42,11 @@ EVERY_WRITE: Final = VisibleWrites()
 def is_data_name(name: str) -> bool:
     """Returns whether a file or directory may hold rows. Names that begin with `_` or `.` are hidden, as in Hive."""
     return not name.startswith(("_", ".")) and not name.endswith(_COPYING)
+
+
+def is_foreign(name: str, token: str | None) -> bool:
+    """Returns whether a file may hold rows that no registered write of the table with this token has written."""
+    return is_data_name(name) and not (token and holds_token(name, token))
 
 
 def marks_newer_rows(names: Iterable[str]) -> bool:

@@ -10,6 +10,8 @@ from collections.abc import Collection
 from typing import Final
 
 CHARACTERS: Final = "abcdefghijklmnopqrstuvwxyz234567"
+MARK: Final = "spark_query_id"
+"""The parameter of a table or partition that names the last write of our client library to it."""
 LENGTH: Final = 16  # at least 64 random bits: no other name contains a token by chance
 
 _QUERY_ID: Final = re.compile(rf"[{CHARACTERS}]{{{LENGTH}}}-[0-9]+")

@@ -20,6 +20,7 @@ from metastore.services.cascade.dependencies import follow_renamed
 from metastore.services.cascade.freshness import keep_fresh, leaves_data
 from metastore.services.cascade.skew import keep_partition_skew
 from metastore.services.files.change_loop import Attempt
+from metastore.services.files.former_directories import FormerDirectories
 from metastore.services.files.moves import Move, follow, relocate
 from metastore.services.files.open_writes import move_registered_directory
 from metastore.services.files.planning import check_unblocked, plan_moves
@@ -103,10 +104,13 @@ class PartitionAlterService(ChangingService):
         if counting:  # count most of them before the first transaction
             self._count(_locations([one for one in new if not has_statistics(one.parameters or {})]), counted)
 
+        former = FormerDirectories(self._warehouse)
+
         def replace(work: UnitOfWork, attempt: Attempt) -> None:
             stored = get_table(work, table, lock="share")
             rules = PartitionRules(stored.encoded.decode())
             pairs = _lock_existing(work, stored, rules, new, context)
+            former.require_all_read(work, attempt, stored, [old.partition for old, _ in pairs], context)
             old_texts = befores([old for old, _ in pairs])
             changes = self._successors(work, stored, rules, pairs)
             _check_rights(table, rules.table, changes)
@@ -123,7 +127,9 @@ class PartitionAlterService(ChangingService):
             if relocated:
                 check_unblocked(work, relocated)
 
-        self._loop.change(replace, look=lambda required: self._count(required, counted))  # nothing to carry out
+        self._loop.change(
+            replace, look=lambda needed: self._count(former.look(needed), counted)
+        )  # nothing to carry out
 
     def _count(self, locations: Sequence[str], counted: dict[str, DirectoryStatistics | None]) -> None:
         if locations:

@@ -19,6 +19,7 @@ from metastore.errors import AlreadyExistsError, ConflictError, InvalidInputErro
 from metastore.services.authorization.statistics import is_statistic
 from metastore.services.cascade.dependencies import check_writable
 from metastore.services.files.change_loop import Attempt
+from metastore.services.files.former_directories import rewrite
 from metastore.services.files.open_writes import close_published
 from metastore.services.files.own_locations import require_retirable
 from metastore.services.files.planning import check_unblocked
@@ -33,6 +34,7 @@ from metastore.storage.references import TABLE_ITSELF, StoredPartition, StoredTa
 from metastore.storage.repositories.drops import OVERWRITTEN, NewDrop
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition, first_version
+from metastore.storage.repositories.retired_locations import Rewrite
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
@@ -54,6 +56,14 @@ class Publication(NamedTuple):
     entries: Sequence[PublishPartition]
     retired: Sequence[str]
     layout: FileLayout | None
+
+
+class _Published(NamedTuple):
+    """The reply for one write, the drop that can restore what it replaced, and the rows that it has rewritten."""
+
+    result: PublishResult
+    drop_id: int | None
+    rewrites: list[Rewrite]
 
 
 class PublishingService(ChangingService):
@@ -94,13 +104,13 @@ class PublishingService(ChangingService):
         roots = close_published(work, stored, query_id)
         require_retirable(work, stored.ref.id, roots, query_id, map(paths.require_not_root, retired))
         if struct.partitionKeys:
-            result, drop_id = self._publish_partitions(work, stored, struct, entries)
+            result, drop_id, rewrites = self._publish_partitions(work, stored, struct, entries)
             if any(key.startswith(ANALYZED) for key in struct.parameters):
                 _forget_counts_of_all(work, get_table(work, table, lock="update"))
         else:
-            result, drop_id = self._publish_table(work, get_table(work, table, lock="update"), entries)
+            result, drop_id, rewrites = self._publish_table(work, get_table(work, table, lock="update"), entries)
         replaced = [*result.replaced, *retired]
-        replacement = Replacement(replaced, _locations_of(entries), query_id, drop_id)
+        replacement = Replacement(replaced, _locations_of(entries), query_id, drop_id, rewrites)
         result.replaced = retire(work, stored, self._warehouse.roots, replacement)
         return result
 
@@ -114,13 +124,14 @@ class PublishingService(ChangingService):
 
     def _publish_partitions(
         self, work: UnitOfWork, stored: StoredTable, table: Table, entries: Sequence[PublishPartition]
-    ) -> tuple[PublishResult, int | None]:
+    ) -> _Published:
         rules = PartitionRules(table)
         names = [rules.name(entry.values) for entry in entries]
         existing = {one.name: one for one in work.partitions.select_stored(stored.ref, named(names), lock=True)}
         before = befores(list(existing.values()))
         kept = {text for partition in existing.values() for text in locations_of(partition.partition.sd)}
         replaced: list[str] = []
+        rewrites: list[Rewrite] = []
         overwritten: list[int] = []
         published: list[NamedPartition] = []
         for name, entry in zip(names, entries, strict=True):
@@ -131,6 +142,7 @@ class PublishingService(ChangingService):
             if old and _replaces(entry):
                 overwritten.append(old.id)
                 replaced += replaced_locations(old.partition.sd, published[-1].partition.sd)
+                rewrites += rewrite(old.partition.sd, published[-1].partition.sd, entry)
         check_distinct(published)
         admit_descriptors(self._warehouse.roots, table, [partition.partition.sd for partition in published], kept)
         new = sorted(partition.name for partition in published if partition.id is None)
@@ -142,7 +154,8 @@ class PublishingService(ChangingService):
         work.column_statistics.forget(stored.ref.id, overwritten)
         written = [(partition, _replaces(entry)) for partition, entry in zip(published, entries, strict=True)]
         work.record(*write_partitions(table_text(table), before, written))
-        return PublishResult(versions=[versions[name] for name in names], replaced=replaced), drop_id
+        result = PublishResult(versions=[versions[name] for name in names], replaced=replaced)
+        return _Published(result, drop_id, rewrites)
 
     def _published(self, rules: PartitionRules, entry: PublishPartition, old: StoredPartition | None) -> NamedPartition:
         if old and entry.mode == PublishMode.APPEND:
@@ -158,9 +171,7 @@ class PublishingService(ChangingService):
         partition.parameters[DDL_TIME] = str(self._clock())
         return rules.complete(partition, old.id if old else None)
 
-    def _publish_table(
-        self, work: UnitOfWork, stored: StoredTable, entries: Sequence[PublishPartition]
-    ) -> tuple[PublishResult, int | None]:
+    def _publish_table(self, work: UnitOfWork, stored: StoredTable, entries: Sequence[PublishPartition]) -> _Published:
         if len(entries) != 1 or entries[0].values:
             raise InvalidInputError(f"{stored.ref.name} has no partitions: publish one entry without values")
         entry = entries[0]
@@ -182,7 +193,8 @@ class PublishingService(ChangingService):
         after = table_text(table)
         work.record(events.alter_table(before, after), events.insert(after, None, replace=_replaces(entry)))
         replaced = replaced_locations(old, table.sd) if _replaces(entry) else []
-        return PublishResult(versions=[stored.ref.version + 1], replaced=replaced), drop_id
+        result = PublishResult(versions=[stored.ref.version + 1], replaced=replaced)
+        return _Published(result, drop_id, rewrite(old, table.sd, entry) if _replaces(entry) else [])
 
 
 def _check_format(stored: StoredTable, table: Table, entry: PublishPartition, old: StoredPartition | None) -> None:

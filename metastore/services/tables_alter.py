@@ -13,6 +13,7 @@ from metastore.errors import InvalidInputError, InvalidOperationError
 from metastore.services.cascade.retention import Retention
 from metastore.services.cascade.table_alteration import Alteration, TableAlteration, check_decided
 from metastore.services.files.change_loop import Attempt
+from metastore.services.files.former_directories import FormerDirectories
 from metastore.services.files.journal import Journal
 from metastore.services.files.replaced_locations import check_not_replaced
 from metastore.services.rules.iceberg_commits import check_commit, modified
@@ -55,6 +56,8 @@ class TableAlterService(ChangingService):
         if target == name and updates_statistics(context) and new.sd and not new.partitionKeys and not is_view(new):
             self._count(paths.absolute([new.sd.location]), counted)
 
+        former = FormerDirectories(self._warehouse)
+
         def plan(work: UnitOfWork, attempt: Attempt) -> list[int]:
             stored = _lock(work, name, target if replaces(context) else None)
             old = stored.encoded.decode()
@@ -65,11 +68,12 @@ class TableAlterService(ChangingService):
             # A repeated attempt begins with the table that the client sent.
             after = self._alteration.successor(database, old, copy.deepcopy(new), context)
             check_not_replaced(work, stored, {str(name): (old, after)}, context)
+            former.require_all_read(work, attempt, stored, [old], context)
             alteration = Alteration(stored, old, after, context, counted, cascade)
             return self._alteration.alter(work, attempt, alteration)
 
         with taken(InvalidOperationError(f"alter is not possible: new table {target} already exists")):
-            operations = self._loop.change(plan, look=lambda required: self._count(required, counted))
+            operations = self._loop.change(plan, look=lambda needed: self._count(former.look(needed), counted))
         self._journal.carry_out(operations)  # 3. carry out, after the commit
 
     def _count(self, locations: Sequence[str], counted: dict[str, DirectoryStatistics | None]) -> None:

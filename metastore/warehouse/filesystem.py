@@ -19,6 +19,7 @@ import fsspec
 
 from metastore.errors import (
     ConfigurationError,
+    ConflictError,
     MetastoreError,
     UnavailableError,
 )
@@ -170,6 +171,22 @@ class Warehouse:
             else:
                 files.makedirs(new.removesuffix(path) + posixpath.dirname(path), exist_ok=True)
                 literal_paths.move(files, old, new)
+
+    def move_file(self, source: str, target: str) -> bool:
+        """Moves a file to a location where none exists. Returns False if the file no longer exists.
+
+        Raises ConflictError if the target exists.
+        """
+        self.roots.require_below(source)
+        self.roots.require_below(target)
+        with opened(source) as (files, old), opened(target) as (_, new):
+            if _exists(files, new):
+                raise ConflictError(f"{source} cannot be moved: {target} exists")
+            try:
+                literal_paths.move(files, old, new)
+            except FileNotFoundError:
+                return False
+            return True
 
     def read_file(self, location: str, most: int | None = None) -> bytes | None:
         """Returns the content of a small file, or its first `most` bytes; None if it does not exist."""

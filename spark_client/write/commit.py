@@ -35,6 +35,7 @@ from spark_client.write.placement import (
 from spark_client.write.snapshot import (
     Snapshot,
     Values,
+    foreign,
     same_layout,
     take_snapshot,
     with_publications,
@@ -197,12 +198,14 @@ class Commit:
         """Checks the write right before publishing.
 
         Other clients may delete files in shared directories, and a retry may have lost files that an earlier attempt
-        moved. Raises NoSuchWriteError if the lease is lost, WriteFailedError if a file is missing.
+        moved. Raises NoSuchWriteError if the lease is lost, WriteFailedError if a file is missing, and
+        PublishConflictError if another program has added files that the statement has not read.
         """
         self._lease.check()
         directories = set(placement.shared_directories)
         shared = [move.target for move in placement.moves if parent(move.target) in directories]
         self._files.find(final_locations(self._staged, placement.moves) if again else shared)
+        self._check_all_read(placement)
 
     def has_ended(self) -> bool:
         """Returns whether the write was published, ended or cleaned."""
@@ -215,6 +218,25 @@ class Commit:
     @property
     def _name(self) -> str:
         return self.write.table.full_name
+
+    def _check_all_read(self, placement: Placement) -> None:
+        """Compares the files of other programs with those before the statement read the rows that it replaces."""
+        states = {publication.values: self._snapshot.get(publication.values) for publication in placement.publications}
+        read = [(values, state) for values, state in states.items() if state and state.files is not None]
+        if not read or not self.write.overwrite:
+            return
+        partitioned = bool(self.write.table.partition_columns)
+        away = {
+            move.source if partitioned else parent(move.source): move.target if partitioned else parent(move.target)
+            for move in placement.away
+        }
+        present = self._files.names([away.get(state.location, state.location) for _, state in read])
+        for (values, state), names in zip(read, present, strict=True):
+            if new := foreign(names, self.query_id) - (state.foreign_files(self.query_id) or set()):
+                raise PublishConflictError(
+                    f"another program has put {min(new)} into {state.location} ({self._name}{list(values)}) during the "
+                    "statement; run it again"
+                )
 
     def _with_unrecorded(self, snapshot: Snapshot) -> Snapshot:
         """Adds directories of heavy values that the metastore has not recorded, for partitions that get such rows."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from itertools import chain, groupby
 
 from metastore.client.structs import NOT_SKEWED, PublishMode, PublishPartition, Rename, Skew, Table
+from metastore.domain.query_ids import MARK
 from metastore.domain.skew_directories import file_path, flat_prefixes, is_flat, skew_directories
 from spark_client.table.directory_names import directory_path
 from spark_client.table.paths import is_below, name_of, parent
@@ -22,7 +23,7 @@ from spark_client.write.snapshot import PartitionState, Snapshot, Values
 from spark_client.write.staging import StagedFile
 
 # Parameter of a partition: the query id of the write that changed it last. A writer recognizes its publication by it.
-QUERY_ID = "spark_query_id"
+QUERY_ID = MARK
 VERSIONS = "_versions"
 # On these a rename copies each file.
 _OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "oss", "cosn", "obs", "swift", "wasb", "wasbs"})
@@ -219,6 +220,7 @@ class PlacementPlanner:
         targets = self._directories(location, skew)
         used = tuple(targets[number] for number in _numbers(files) if not is_flat(targets[number]))
         moves_files = kept_location or any(map(is_flat, targets))
+        known = existing.foreign_files(self.query_id) if existing else None
         publication = PublishPartition(
             values=values,
             mode=PublishMode.OVERWRITE if self.write.overwrite else PublishMode.CREATE,
@@ -227,6 +229,7 @@ class PlacementPlanner:
             expected_version=existing.version if existing else 0,
             parameters=self._parameters(files, targets),
             skew=self._published(skew),
+            foreign_files=None if known is None else sorted(known),
         )
         return Placement(
             away=tuple(Rename(source, target) for source, target in away.items()),

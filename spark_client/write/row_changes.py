@@ -47,7 +47,14 @@ from spark_client.write.result import WriteResult
 from spark_client.write.rows import with_generated
 from spark_client.write.run_events import Statement, run_events
 from spark_client.write.skewed_directory import directory_number
-from spark_client.write.snapshot import PartNumbers, Snapshot, Values, has_table_skew_directories, take_snapshot
+from spark_client.write.snapshot import (
+    PartNumbers,
+    Snapshot,
+    Values,
+    has_table_skew_directories,
+    take_snapshot,
+    with_files,
+)
 from spark_client.write.unchanged_parts import is_copyable, with_reliable_buckets
 from spark_client.write.writable import writable_table
 
@@ -137,6 +144,7 @@ class _RowChanges:
         moves = self._change.moves(self._table)
         columns = partition_columns(self._table)
         if touched:
+            self._seen = with_files(Files(self._context.spark), self._seen, touched)
             acted = self._acted(self._within(touched))
             if parts:  # after _acted, which gives columns the table's names in the table's case
                 acted = acted.filter(in_directories(columns, self._number(acted), parts))

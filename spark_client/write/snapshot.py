@@ -21,8 +21,9 @@ from metastore.client.structs import (
     VisibleWrites,
 )
 from metastore.domain.buckets import Buckets
-from metastore.domain.data_files import EVERY_WRITE
+from metastore.domain.data_files import EVERY_WRITE, is_foreign
 from metastore.domain.expression import Expression
+from metastore.domain.query_ids import token_of
 from metastore.domain.skew_directories import existing_directories
 from spark_client.jvm.files import Files
 from spark_client.scan.predicate import conjunction, partition_predicate
@@ -42,6 +43,7 @@ class PartitionState:
         columns: The columns with which the partition's files were written.
         writes: The writes that a reader of the snapshot sees.
         unrecorded_locations: Entries of `skew.locations` that were found on disk and that the metastore does not have.
+        files: The names of the files in the directory, before the rows were read. None: not listed.
     """
 
     location: str
@@ -53,10 +55,18 @@ class PartitionState:
     columns: Sequence[Column] = ()
     writes: VisibleWrites = EVERY_WRITE
     unrecorded_locations: dict[Values, str] = field(default_factory=dict)
+    files: Sequence[str] | None = None
 
     def is_visible(self, name: str) -> bool:
         """Returns whether a scan of this snapshot reads a file of this name."""
         return not self.writes.hides(name)
+
+    def foreign_files(self, query_id: str) -> set[str] | None:
+        """Returns the files that other programs had put into the directory, or None if they were not listed.
+
+        `query_id`: of a write to the table.
+        """
+        return None if self.files is None else foreign(self.files, query_id)
 
 
 Snapshot = Mapping[Values, PartitionState]
@@ -104,6 +114,23 @@ def take_snapshot(
         partitions = (_plain(table, partition, plan.storages[partition.storage or 0]) for partition in plan.partitions)
     own = {partition.values: partition_with_spark_schema(table, partition) for partition in partitions}
     return {values: _own(own[values], existing) for values, existing in states.items() if values in own}
+
+
+def with_files(files: Files, snapshot: Snapshot, among: Collection[Values]) -> Snapshot:
+    """Adds the names of the files in the directories of some partitions, before a statement reads their rows.
+
+    Raises WriteFailedError.
+    """
+    states = {values: snapshot[values] for values in among}
+    listed = files.names([state.location for state in states.values()])
+    found = zip(states.items(), listed, strict=True)
+    return {**snapshot, **{values: replace(state, files=names) for (values, state), names in found}}
+
+
+def foreign(names: Iterable[str], query_id: str) -> set[str]:
+    """Returns the names of files of programs that do not register their writes. `query_id`: of a write to the table."""
+    token = token_of(query_id)
+    return {name for name in names if is_foreign(name, token)}
 
 
 def _common_prefix(partitions: Collection[Values]) -> Values:

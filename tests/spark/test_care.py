@@ -241,6 +241,34 @@ def test_a_partition_that_changes_meanwhile_is_left_as_it_is(spark: Session, tab
     assert len(rows_of(spark, table_name)) == 601
 
 
+@pytest.mark.parametrize("step", ["staged", "published"])
+def test_a_file_that_another_engine_adds_meanwhile_is_not_lost(spark: Session, table_name: str, step: str) -> None:
+    """Trino puts a file into the directory of a partition, reads the partition again, and alters it."""
+    make(spark, table_name)
+    load(spark, table_name)
+    before, known = rows_of(spark, table_name), partitions(spark, table_name)
+    folder = Path(known["1"].location.removeprefix("file:"))
+    source = next(folder.glob("*.parquet"))
+    row, file = source.read_bytes(), folder / "20261129_000001_00001_x"
+
+    def add(reached: str) -> None:
+        if reached == step and not file.exists():
+            file.write_bytes(row)
+
+    def alter() -> None:
+        methods: Any = spark.metastore.methods
+        found = methods.get_partition("default", table_name, ["1"])
+        found.parameters["numFiles"] = "4"
+        methods.alter_partition("default", table_name, found)
+
+    found = care.compact(Context(spark, spark.metastore, add), f"default.{table_name}", dry_run=False)
+    assert [one.outcome for one in found] == [care.COMPACTED] * 2
+    if step == "staged":  # the group has a conflict, and each partition is read again
+        assert len(rows_of(spark, table_name)) > len(before)
+    alter()
+    assert len(rows_of(spark, table_name)) == len(before) + spark.read.parquet(str(source)).count()
+
+
 def test_partitions_that_spark_cannot_tell_apart_are_left(spark: Session, table_name: str) -> None:
     """Rows of day=01 are rows of day 1 for Spark, and would be written to both."""
     make(spark, table_name)

@@ -80,6 +80,36 @@ def test_writers_of_data_frames_raise_it_as_well(spark: SparkSession, table: Tab
     assert ids(spark, table) == [2, 7]
 
 
+@pytest.mark.parametrize("step", ["planned", "staged", "placed"])
+@pytest.mark.parametrize("mode", ["versions", "in-place"])
+@pytest.mark.parametrize("statement", ["update", "delete", "merge"])
+def test_a_file_that_another_engine_adds_meanwhile_is_not_replaced(
+    context: Context, table_name: str, statement: str, mode: str, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trino, for example, alters the partition only after it has put a file into its directory."""
+    table = make_table(context.metastore, table_name, "id bigint", "m int", parameters={"write.mode": mode})
+    insert_into(context, table.full_name, frame(context.spark, SCHEMA, (1, 1), (2, 2)))
+    folder = Path(f"{table.location}/m=1".removeprefix("file:"))
+    added: list[Path] = []
+
+    def on_step(name: str) -> None:
+        if name == step and not added:
+            added.append(folder / "20261129_000001_00001_x")
+            folder.mkdir(exist_ok=True)
+            added[0].write_bytes(row)
+
+    monkeypatch.setattr(handlers, "Context", partial(Context, on_step=on_step))
+    (source,) = folder.glob("*.parquet")
+    row = source.read_bytes()
+    if mode == "in-place" and step == "placed":  # the directory is a new one by then, and keeps its file
+        context.spark.sql(STATEMENTS[statement].format(table.full_name)).collect()
+        assert ids(context.spark, table) == sorted([1, 2] + [11] * (statement != "delete"))
+        return
+    with pytest.raises(errors.PublishConflictError, match="another program has put 20261129_000001_00001_x into"):
+        context.spark.sql(STATEMENTS[statement].format(table.full_name)).collect()
+    assert ids(context.spark, table) == [1, 1, 2]
+
+
 def test_the_documented_retry_loop_runs_the_statement_again(
     spark: SparkSession, table: Table, rival: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple, TypeAlias
 
@@ -16,7 +16,7 @@ from metastore.services.rules.tables import DATES, locations_of
 from metastore.storage.mapping.descriptors import without_locations
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.locations import UNUSED
-from metastore.storage.repositories.retired_locations import REPLACED
+from metastore.storage.repositories.retired_locations import REPLACED, Rewrite
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
@@ -49,12 +49,16 @@ def _default_directory(sd: StorageDescriptor) -> list[str]:
 
 
 class Replacement(NamedTuple):
-    """Locations that a write has replaced, and the `current` ones. `drop_id`: the drop that can restore them."""
+    """Locations that a write has replaced, and the `current` ones. `drop_id`: the drop that can restore them.
+
+    `rewrites`: of replaced locations whose rows the writer has read.
+    """
 
     replaced: Iterable[str]
     current: Iterable[str]
     query_id: str = ""
     drop_id: int | None = None
+    rewrites: Sequence[Rewrite] = ()
 
 
 def retire(work: UnitOfWork, stored: StoredTable, roots: Roots, replacement: Replacement) -> list[str]:
@@ -62,7 +66,7 @@ def retire(work: UnitOfWork, stored: StoredTable, roots: Roots, replacement: Rep
 
     Locations outside of the roots are left to their owners.
     """
-    replaced, current, query_id, drop_id = replacement
+    replaced, current, query_id, drop_id, rewrites = replacement
     locations = roots.within(paths.require_not_root(text) for text in dict.fromkeys(replaced))
     used = work.locations.referred(locations)
     unused = [text for text in locations if not used.get(paths.canonical(text), UNUSED).itself]
@@ -70,6 +74,7 @@ def retire(work: UnitOfWork, stored: StoredTable, roots: Roots, replacement: Rep
     work.retired_locations.forget([paths.canonical(text) for text in current])
     canonical = [paths.canonical(text) for text in unused]
     work.retired_locations.add(stored.ref.id, root_of(stored), canonical, REPLACED, query_id, drop_id)
+    work.retired_locations.rewrite(stored.ref.id, [one for one in rewrites if one.source in canonical])
     return unused
 
 

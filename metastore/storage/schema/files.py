@@ -7,7 +7,7 @@ text.
 from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, Text, text
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from metastore.storage.schema.base import (
     Name,
@@ -50,6 +50,16 @@ file_operations = Table(
     # The name in the trash: random, because ids recur after a restore. Null in rows of earlier versions: it is the id.
     Column("token", Text),
     Column("owner", Text),  # write token of the table that the files belong to
+    # Of a replaced location whose rows were rewritten: where they are now, and the files of other programs that were
+    # read, as hashes of their names.
+    Column("rewritten_at", Name),
+    Column("foreign_files", ARRAY(BigInteger)),
+    Index(
+        "file_operations_rewritten_at_idx",
+        "rewritten_at",
+        postgresql_using="hash",
+        postgresql_where=text("rewritten_at IS NOT NULL"),
+    ),
     Index("file_operations_in_the_way_idx", "id", postgresql_where=text(BLOCKING)),
     # Few rows next to the rows of the trash; every call that creates directories or refers to locations reads them.
     Index("file_operations_underway_idx", "kind", postgresql_where=text("kind IN ('make', 'move', 'moved')")),

@@ -20,6 +20,7 @@ from spark_client import Session
 from tests.bench.writing.care import care_kills
 from tests.bench.writing.compacting import Compacting
 from tests.bench.writing.crash import crash
+from tests.bench.writing.engines import NAMES, engines
 from tests.bench.writing.outage import kill, outage, restart
 from tests.bench.writing.rivals import rivals
 from tests.fixtures.java_options import set_java_options
@@ -133,18 +134,28 @@ def care_command(kills: int, seconds: int) -> None:
 @click.option("--partitions", default=10_000, show_default=True)
 @click.option("--files", default=20, show_default=True, help="Files of each partition.")
 @click.option("--rows", default=20, show_default=True, help="Rows of each file.")
-@click.option("--writers", default=4, show_default=True, help="Writers of this library, and as many plain ones.")
-@click.option("--readers", default=4, show_default=True, help="Readers of this library, and as many plain ones.")
+@click.option("--own", default=4, show_default=True, help="Writers of this library, and as many readers.")
+@click.option(
+    "--other",
+    "others",
+    type=click.Choice(NAMES),
+    multiple=True,
+    default=["programs"] * 4,
+    show_default=True,
+    help="Another writer and reader; give it several times. Spark, Hive and Trino are those from Maven Central.",
+)
 @click.option("--pause", default=5.0, show_default=True, help="Mean seconds between two statements of each.")
 @click.option("--runs", default=2, show_default=True, help="Runs of OPTIMIZE, one after the other.")
 def compacting_command(
-    partitions: int, files: int, rows: int, writers: int, readers: int, pause: float, runs: int
+    partitions: int, files: int, rows: int, own: int, others: tuple[str, ...], pause: float, runs: int
 ) -> None:
     """Compacts many partitions, beside writers and readers."""
     set_java_options()
-    with started() as (server, spark, _):
-        figures = Compacting(spark, server.uri, partitions, files, rows, pause).run(writers, readers, runs)
+    with started() as (server, spark, _), engines(list(others), server) as beside:
+        figures = Compacting(spark, partitions, files, rows, pause).run(own, beside, runs)
     click.echo(f"compaction beside writers and readers: {figures}")
+    for text, count in figures.messages.most_common(20):
+        click.echo(f"failed writes, {count} times: {text}", err=True)
     for text in figures.wrong:
         click.echo(text, err=True)
     raise SystemExit(1 if figures.wrong else 0)

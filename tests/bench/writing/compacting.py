@@ -23,10 +23,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metastore.client import MetastoreClient
 from metastore.client.errors import ClientError
 from spark_client import Session, scan_report
-from tests.bench.writing import plain
+from tests.bench.writing.engines import Engine, EngineError
 from tests.bench.writing.plain import Row
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
@@ -50,15 +49,17 @@ class Figures:
     files_after: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     acknowledged: set[int] = field(default_factory=set)
-    failed: int = 0
-    reads: int = 0
+    written: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    messages: Counter[str] = field(default_factory=Counter)  # of failed writes
+    reads: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in self.outcomes.most_common())
         return (
-            f"{self.files_before:,} files become {self.files_after:,} in {self.seconds:.0f} s ({outcomes}), beside "
-            f"{len(self.acknowledged):,} writes, {self.failed} told of a conflict, and {self.reads:,} reads; a query "
+            f"{self.files_before:,} files become {self.files_after:,} in {self.seconds:.0f} s ({_all(self.outcomes)}), "
+            f"beside {len(self.acknowledged):,} writes ({_all(self.written)}), {self.failed.total()} told of "
+            f"conflicts ({_all(self.failed)}), and {self.reads.total():,} reads ({_all(self.reads)}); a query "
             f"{self.query_before:.1f} s before, {self.query_after:.1f} s after; {len(self.wrong)} wrong"
         )
 
@@ -66,9 +67,9 @@ class Figures:
 class Compacting:
     """The table, and the threads beside its compaction."""
 
-    def __init__(self, spark: Session, uri: str, partitions: int, files: int, rows: int, pause: float) -> None:
+    def __init__(self, spark: Session, partitions: int, files: int, rows: int, pause: float) -> None:
         """`files` of a partition, `rows` of a file, `pause` in seconds between two statements of a thread."""
-        self._spark, self._uri, self._pause = spark, uri, pause
+        self._spark, self._pause = spark, pause
         self._partitions, self._rows_of_all = partitions, files * rows
         self._figures = Figures()
         self._numbers = itertools.count()
@@ -76,15 +77,15 @@ class Compacting:
         self._stopped = threading.Event()
         self._fill(files, rows)
 
-    def run(self, writers: int, readers: int, runs: int) -> Figures:
-        """Compacts beside so many writers and readers of each of both kinds.
+    def run(self, own: int, others: list[Engine], runs: int) -> Figures:
+        """Compacts beside `own` writers and readers of this library, and one of each of the others.
 
         A run skips the partitions that change meanwhile; the next one compacts them.
         """
         figures = self._figures
         figures.files_before = self._count_files()
         figures.query_before = _seconds(self._answers)
-        with self._beside(writers, readers):
+        with self._beside([Engine("this library", self._insert, self._read)] * own + others):
             begun = time.perf_counter()
             for _ in range(runs):
                 for row in self._spark.sql(f"OPTIMIZE {_TABLE}").collect():
@@ -121,16 +122,12 @@ class Compacting:
             metastore.methods.add_partitions([_partition(made, number, statistics) for number in chunk])
 
     @contextmanager
-    def _beside(self, writers: int, readers: int) -> Iterator[None]:
-        client = MetastoreClient(self._uri)
-        writes = [self._insert, lambda rows: plain.insert(client, _TABLE, rows)]
-        reads = [("this library", self._read), ("a plain reader", lambda chosen: _plain(client, chosen))]
-        jobs: list[Callable[[], None]] = []
-        for write in writes:
-            jobs += [lambda write=write: self._write(write)] * writers
-        for name, read in reads:
-            jobs += [lambda name=name, read=read: self._look(name, read)] * readers
-        threads = [threading.Thread(target=job, daemon=True) for job in jobs]
+    def _beside(self, engines: list[Engine]) -> Iterator[None]:
+        threads = [
+            threading.Thread(target=job, args=[engine], daemon=True)
+            for engine in engines
+            for job in (self._write, self._look)
+        ]
         for thread in threads:
             thread.start()
         try:
@@ -140,35 +137,37 @@ class Compacting:
             for thread in threads:
                 thread.join(_LONGEST)
 
-    def _write(self, make: Callable[[list[Row]], Any]) -> None:
+    def _write(self, engine: Engine) -> None:
         figures = self._figures
         while not self._stopped.wait(random.uniform(0, 2 * self._pause)):
             number = next(self._numbers)
             self._attempted.add(number)
             try:
-                make([(number, number, self._place(number))])
-            except ClientError:
-                figures.failed += 1
+                engine.insert(_TABLE, [(number, number, self._place(number))])
+            except (ClientError, EngineError) as error:
+                figures.failed[engine.name] += 1
+                figures.messages[f"{engine.name}: {str(error)[:200]}"] += 1
             else:
+                figures.written[engine.name] += 1
                 figures.acknowledged.add(number)
 
     def _place(self, number: int) -> int:
         """Returns the partition of a write: all of them in an order without neighbours."""
         return number * 7919 % self._partitions
 
-    def _look(self, name: str, read: Callable[[list[int]], Counter[Row]]) -> None:
+    def _look(self, engine: Engine) -> None:
         figures = self._figures
         while not self._stopped.wait(random.uniform(0, 2 * self._pause)):
             recent = list(self._attempted)[-_READ:]
             chosen = sorted({*map(self._place, recent), random.randrange(self._partitions)})
             before = set(figures.acknowledged)
             try:
-                seen = read(chosen)
+                seen = engine.read(_TABLE, chosen)
             except Exception as error:  # noqa: BLE001 - what a reader meets is what is to be told
-                figures.wrong.append(f"{name}: {type(error).__name__}: {str(error)[:300]}")
+                figures.wrong.append(f"{engine.name}: {type(error).__name__}: {str(error)[:300]}")
                 continue
-            figures.reads += 1
-            figures.wrong += [f"{name}: {fault}" for fault in self._faults(chosen, seen, before)]
+            figures.reads[engine.name] += 1
+            figures.wrong += [f"{engine.name}: {fault}" for fault in self._faults(chosen, seen, before)]
 
     def _faults(self, chosen: list[int], seen: Counter[Row], before: set[int]) -> Iterator[str]:
         """Yields what is wrong with the rows of some partitions. `before`: the writes that a reader must see."""
@@ -182,11 +181,11 @@ class Compacting:
         if unknown := written - self._attempted:
             yield f"writes {sorted(unknown)} were not made"
 
-    def _insert(self, rows: list[Row]) -> None:
-        self._spark.sql(f"INSERT INTO {_TABLE} VALUES {', '.join(map(str, rows))}")
+    def _insert(self, table: str, rows: list[Row]) -> None:
+        self._spark.sql(f"INSERT INTO {table} VALUES {', '.join(map(str, rows))}")
 
-    def _read(self, chosen: list[int]) -> Counter[Row]:
-        rows = self._spark.table(_TABLE).where(f"p IN ({', '.join(map(str, chosen))})").select("id", "k", "p")
+    def _read(self, table: str, chosen: list[int]) -> Counter[Row]:
+        rows = self._spark.table(table).where(f"p IN ({', '.join(map(str, chosen))})").select("id", "k", "p")
         return Counter(tuple(row) for row in rows.collect())
 
     def _answers(self) -> dict[int, tuple[int, int]]:
@@ -221,15 +220,14 @@ class Compacting:
         return int(scan_report(self._spark.table(_TABLE)).scans[0].kept.files or 0)
 
 
+def _all(counted: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counted.most_common())
+
+
 def _partition(table: Any, number: int, statistics: dict[str, str]) -> Partition:
     descriptor = copy(table.sd)
     descriptor.location = f"{table.sd.location}/p={number}"
     return Partition([str(number)], "default", _TABLE, sd=descriptor, parameters=statistics)
-
-
-def _plain(client: MetastoreClient, chosen: list[int]) -> Counter[Row]:
-    found = client.methods.get_partitions_by_names("default", _TABLE, [f"p={number}" for number in chosen])
-    return plain.rows_of(found)
 
 
 def _seconds(action: Callable[[], object]) -> float:

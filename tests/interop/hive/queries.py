@@ -39,14 +39,18 @@ def hive_session(version: str, server: Server, folder: Path, report: Report) -> 
     skipped.
     """
     try:
-        actual = class_path(*VERSIONS[version]).split(os.pathsep)
-        jars = os.pathsep.join(jar for jar in actual if UNWANTED not in jar)
-        home = java_home(17, 17)
+        home, jars = runtime(version)
     except UnavailableError as error:
         report.missing = str(error)
         pytest.skip(report.missing)
     with running_jvm(home, jars, folder, *JAVA) as gateway:
         yield HiveSession(gateway, version, server.uri, server.warehouse, folder, report)
+
+
+def runtime(version: str) -> tuple[Path, str]:
+    """Returns the Java runtime and the class path of a version of Hive. Raises UnavailableError."""
+    jars = class_path(*VERSIONS[version]).split(os.pathsep)
+    return java_home(17, 17), os.pathsep.join(jar for jar in jars if UNWANTED not in jar)
 
 
 class HiveSession:

@@ -566,6 +566,7 @@ class PublishPartition(TBase):
      - parameters
      - skewedColNames
      - skewedColValues
+     - foreignFiles
 
     """
 
@@ -578,10 +579,11 @@ class PublishPartition(TBase):
         'parameters',
         'skewedColNames',
         'skewedColValues',
+        'foreignFiles',
     )
 
 
-    def __init__(self, values=None, mode=None, location=None, skewedLocations=None, expectedVersion=None, parameters=None, skewedColNames=None, skewedColValues=None,):
+    def __init__(self, values=None, mode=None, location=None, skewedLocations=None, expectedVersion=None, parameters=None, skewedColNames=None, skewedColValues=None, foreignFiles=None,):
         self.values = values
         self.mode = mode
         self.location = location
@@ -590,6 +592,7 @@ class PublishPartition(TBase):
         self.parameters = parameters
         self.skewedColNames = skewedColNames
         self.skewedColValues = skewedColValues
+        self.foreignFiles = foreignFiles
 
 
 class FileLayout(TBase):
@@ -1952,6 +1955,7 @@ PublishPartition.thrift_spec = (
     (6, TType.MAP, 'parameters', (TType.STRING, 'UTF8', TType.STRING, 'UTF8', False), None, ),  # 6
     (7, TType.LIST, 'skewedColNames', (TType.STRING, 'UTF8', False), None, ),  # 7
     (8, TType.LIST, 'skewedColValues', (TType.LIST, (TType.STRING, 'UTF8', False), False), None, ),  # 8
+    (9, TType.LIST, 'foreignFiles', (TType.STRING, 'UTF8', False), None, ),  # 9
 )
 all_structs.append(FileLayout)
 FileLayout.thrift_spec = (

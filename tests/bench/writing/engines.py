@@ -1,0 +1,138 @@
+"""Engines that know nothing of this library: plain Spark, Hive and Trino write to a table, and read it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from metastore.client import MetastoreClient
+from metastore.client.errors import ClientError
+from tests.bench.writing import plain
+from tests.bench.writing.plain import Row
+from tests.bench.writing.processes import answering
+from tests.fixtures.server import Server
+from tests.interop.trino import TrinoError, running_trino
+
+NAMES: Final = ("programs", "spark", "hive", "trino")
+
+_SELECT: Final = "SELECT id, k, p FROM {table} WHERE p IN ({chosen})"
+
+
+class EngineError(Exception):
+    """An engine's message for a failed statement."""
+
+
+class Engine(NamedTuple):
+    """One writer and one reader, which run at the same time.
+
+    `insert` adds rows of one partition to a table, and raises EngineError. `read` returns the rows of some partitions.
+    """
+
+    name: str
+    insert: Callable[[str, list[Row]], object]
+    read: Callable[[str, list[int]], Counter[Row]]
+
+
+@contextmanager
+def engines(names: list[str], server: Server) -> Iterator[list[Engine]]:
+    """Starts these engines, a name for each, on the metastore `server`. `programs` are Python programs that do the same
+    calls as plain Spark, and need no virtual machine.
+    """
+    with ExitStack() as stack:
+        yield [stack.enter_context(_STARTED[name](server)) for name in names]
+
+
+@contextmanager
+def _programs(server: Server) -> Iterator[Engine]:
+    with MetastoreClient(server.uri) as writer, MetastoreClient(server.uri) as reader:
+
+        def insert(table: str, rows: list[Row]) -> None:
+            try:
+                plain.insert(writer, table, rows)
+            except ClientError as error:
+                raise EngineError(str(error)) from error
+
+        def read(table: str, chosen: list[int]) -> Counter[Row]:
+            names = [f"p={number}" for number in chosen]
+            return plain.rows_of(reader.methods.get_partitions_by_names("default", table, names))
+
+        yield Engine("a plain program", insert, read)
+
+
+@contextmanager
+def _spark(server: Server) -> Iterator[Engine]:
+    with _process("spark", server) as write, _process("spark", server) as look:
+
+        def insert(table: str, rows: list[Row]) -> None:
+            write(f"INSERT INTO {table} PARTITION (p = {rows[0][2]}) VALUES {_values(rows)}")
+
+        def read(table: str, chosen: list[int]) -> Counter[Row]:
+            look(f"REFRESH TABLE {table}")  # plain Spark keeps the lists of files
+            return _rows(look(_SELECT.format(table=table, chosen=_list(chosen))))
+
+        yield Engine("plain Spark", insert, read)
+
+
+@contextmanager
+def _hive(server: Server) -> Iterator[Engine]:
+    with _process("hive", server) as write, _process("hive", server) as look:
+
+        def insert(table: str, rows: list[Row]) -> None:
+            write(f"INSERT INTO {table} PARTITION (p = {rows[0][2]}) VALUES {_values(rows)}")
+
+        def read(table: str, chosen: list[int]) -> Counter[Row]:
+            return _rows(look(_SELECT.format(table=table, chosen=_list(chosen))))
+
+        yield Engine("Hive", insert, read)
+
+
+@contextmanager
+def _trino(server: Server) -> Iterator[Engine]:
+    hive = {"connector.name": "hive", "hive.metastore.uri": server.uri, "fs.hadoop.enabled": "true"}
+    with tempfile.TemporaryDirectory() as folder, running_trino(Path(folder), {"hive": hive}) as trino:
+
+        def run(statement: str) -> list[tuple[Any, ...]]:
+            try:
+                return trino.query(statement)
+            except TrinoError as error:
+                raise EngineError(str(error)) from error
+
+        def insert(table: str, rows: list[Row]) -> None:
+            run(f"INSERT INTO hive.default.{table} VALUES {', '.join(map(str, rows))}")
+
+        def read(table: str, chosen: list[int]) -> Counter[Row]:
+            return _rows(run(_SELECT.format(table=f"hive.default.{table}", chosen=_list(chosen))))
+
+        yield Engine("Trino", insert, read)
+
+
+_STARTED: Final = {"programs": _programs, "spark": _spark, "hive": _hive, "trino": _trino}
+
+
+@contextmanager
+def _process(kind: str, server: Server) -> Iterator[Callable[[str], list[list[Any]]]]:
+    with answering("tests.bench.writing.engine_process", kind, server.uri, server.warehouse) as ask:
+
+        def run(statement: str) -> list[list[Any]]:
+            answer = ask(sql=statement)
+            if "error" in answer:
+                raise EngineError(answer["error"])
+            return list(answer["rows"])
+
+        yield run
+
+
+def _values(rows: list[Row]) -> str:
+    return ", ".join(f"({id_}, {k})" for id_, k, _ in rows)
+
+
+def _list(chosen: list[int]) -> str:
+    return ", ".join(map(str, chosen))
+
+
+def _rows(answer: Any) -> Counter[Row]:
+    return Counter((int(id_), int(k), int(p)) for id_, k, p in answer)
