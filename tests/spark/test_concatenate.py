@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,6 +112,22 @@ def test_concurrent_writes_are_not_lost(spark: Session, table_name: str) -> None
     with pytest.raises(errors.PublishConflictError):
         execute(Context(spark, spark.metastore, at), statement, "")
     assert spark.table(table_name).count() == 201
+
+
+def test_a_file_of_another_engine_is_not_lost(spark: Session, table_name: str) -> None:
+    make(spark, table_name, "PARQUET", "", loads=2)
+    (partition,) = spark.metastore.get_partitions("default", table_name)
+    folder = Path(partition.location.removeprefix("file:"))
+    row = next(folder.glob("*.parquet")).read_bytes()
+
+    def at(step: str) -> None:
+        if step == "staged":
+            (folder / "20261129_000001_00001_x").write_bytes(row)
+
+    statement = Concatenate(f"default.{table_name}", "(day=1, s='a/b')")
+    with pytest.raises(errors.PublishConflictError, match="another program has put 20261129_000001_00001_x into"):
+        execute(Context(spark, spark.metastore, at), statement, "")
+    assert spark.table(table_name).count() == 300
 
 
 def test_a_failure_changes_nothing(spark: Session, table_name: str) -> None:

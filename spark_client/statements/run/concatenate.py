@@ -19,6 +19,7 @@ from metastore.domain.partition_names import DEFAULT_PARTITION, value_path
 from metastore.domain.skew_directories import flat_prefixes, skew_directories
 from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError
+from spark_client.jvm.files import Files
 from spark_client.jvm.plans import scanned_files
 from spark_client.jvm.sql_text import quote
 from spark_client.statements.grammar.concatenate import Concatenate
@@ -31,7 +32,7 @@ from spark_client.write.publication import publish
 from spark_client.write.result import result_of
 from spark_client.write.run_events import Statement, run_events
 from spark_client.write.skewed_directory import directory_number_by_partition
-from spark_client.write.snapshot import PartitionState, Values, take_snapshot
+from spark_client.write.snapshot import PartitionState, Values, take_snapshot, with_files
 from spark_client.write.staging import StagedFile, WriteDirectory, file_format, write_staging
 
 FILE_SIZE, EXTERNAL_TOO = "hive.merge.size.per.task", "hive.concatenate.external.table"
@@ -86,6 +87,7 @@ def execute(context: Context, statement: Concatenate, _: str) -> DataFrame:
         raise _rejection(30032, "can not be performed on archived partitions", f"{table.full_name} {name}")
     if file_format(existing[values].storage, name) != file_format(table.storage, table.full_name):
         raise InvalidStatementError(f"{table.full_name} {name} has another format than the table; INSERT OVERWRITE it")
+    existing = with_files(Files(context.spark), existing, [values])
     file_size = int(context.spark.conf.get(FILE_SIZE, None) or _DEFAULT_FILE_SIZE)
     before = _directories(context, table, values, existing[values].skew)
     after: Sequence[StagedFile] | None = None
