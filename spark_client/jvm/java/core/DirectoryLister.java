@@ -32,7 +32,7 @@ import scala.collection.immutable.Seq;
  */
 public final class DirectoryLister {
   private static final int STREAMS = 32;
-  /** More directories are left to Spark's job, which uses all executors. */
+  /** More directories are left to Spark's job if executors can list more at a time. */
   private static final int MAX_DIRECTORIES = 4096;
 
   private final SparkSession session;
@@ -53,7 +53,8 @@ public final class DirectoryLister {
     // For more paths in one call, Spark would start a job.
     int maxPaths = session.sessionState().conf().parallelPartitionDiscoveryThreshold();
     int size = Math.min(maxPaths, (unknown.size() + STREAMS - 1) / STREAMS);
-    if (unknown.size() < 2 || unknown.size() > MAX_DIRECTORIES || size < 1) return;
+    if (unknown.size() < 2 || size < 1) return;
+    if (unknown.size() > MAX_DIRECTORIES && session.sparkContext().defaultParallelism() > STREAMS) return;
     PathFilter filter = FileInputFormat.getInputPathFilter(new JobConf(conf));
     List<ListingTask> parts = new ArrayList<>();
     for (int i = 0; i < unknown.size(); i += size) {
