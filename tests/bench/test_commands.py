@@ -22,6 +22,7 @@ COMMANDS = {
     "races": ["tests.bench.faults", "races", "--rounds", "2"],
     "advice": ["tests.bench.advice", "--rows", "2000", "--partitions", "2", "--each", "500", "--queries", "5"],
     "repair": ["tests.bench.repair", "--partitions", "20"],
+    "planning": ["tests.bench.planning", "--partitions", "20", "--rounds", "1"],
     "compacting": ["tests.bench.writing", "compacting", "--partitions", "30", "--pause", "1"],
     "scan-record": ["tests.bench.scan_record", "--rounds", "10", "--calls", "2"],
     "compaction": ["tests.bench.compaction", "--partitions", "2", "--files", "3", "--rows", "10", "--rounds", "1"],
@@ -46,6 +47,7 @@ LONG = (
         "compaction",
         "compacting",
         "repair",
+        "planning",
     ),
 )
 PRINTED = {
@@ -60,6 +62,7 @@ PRINTED = {
     "scan-record": "the record",
     "compaction": "6 files",
     "repair": "20 new directories",
+    "planning": "all 20 partitions of 20",
     "compacting": "0 wrong",
     "zipf": "list bucketing",
     "reading": "given the files by hand",
