@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,19 @@ def made(spark: SparkSession) -> str:
     return name
 
 
+def _other(programs: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Returns the option that names other engines. `programs`: how many plain programs are the default."""
+    return click.option(
+        "--other",
+        "others",
+        type=click.Choice(NAMES),
+        multiple=True,
+        default=["programs"] * programs,
+        show_default=True,
+        help="Another writer and reader; give it several times. Spark, Hive and Trino are those from Maven Central.",
+    )
+
+
 @click.group()
 def main() -> None:
     """Long tests of atomic writes."""
@@ -118,12 +131,17 @@ def crash_command(
 @main.command("care")
 @click.option("--kills", default=200, show_default=True, help="Number of programs to kill.")
 @click.option("--seconds", default=86_400, show_default=True, help="Start no program after this time.")
-def care_command(kills: int, seconds: int) -> None:
+@_other(1)
+def care_command(kills: int, seconds: int, others: tuple[str, ...]) -> None:
     """Kills programs that care for tables, beside writers and readers."""
     set_java_options()
     tell: dict[str, Any] = {"seconds": seconds, "tell": lambda text: click.echo(text, err=True)}
-    with started("--txn-timeout", "3s") as (_, spark, metastore), tempfile.TemporaryDirectory() as folder:
-        figures = care_kills(spark, metastore, Path(folder), kills, **tell)
+    with (
+        started("--txn-timeout", "3s") as (server, spark, metastore),
+        tempfile.TemporaryDirectory() as folder,
+        engines(list(others), server) as beside,
+    ):
+        figures = care_kills(spark, metastore, Path(folder), kills, beside, **tell)
     click.echo(f"killed programs of table care: {figures}")
     for text in (wrong := [*figures.wrong, *figures.ledger.wrong]):
         click.echo(text, err=True)
@@ -135,15 +153,7 @@ def care_command(kills: int, seconds: int) -> None:
 @click.option("--files", default=20, show_default=True, help="Files of each partition.")
 @click.option("--rows", default=20, show_default=True, help="Rows of each file.")
 @click.option("--own", default=4, show_default=True, help="Writers of this library, and as many readers.")
-@click.option(
-    "--other",
-    "others",
-    type=click.Choice(NAMES),
-    multiple=True,
-    default=["programs"] * 4,
-    show_default=True,
-    help="Another writer and reader; give it several times. Spark, Hive and Trino are those from Maven Central.",
-)
+@_other(4)
 @click.option("--pause", default=5.0, show_default=True, help="Mean seconds between two statements of each.")
 @click.option("--runs", default=2, show_default=True, help="Runs of OPTIMIZE, one after the other.")
 def compacting_command(

@@ -1,4 +1,4 @@
-"""Kills programs that care for tables, beside writers and readers of this library and such as plain Spark's.
+"""Kills programs that care for tables, beside writers and readers of this library and of other engines.
 
 No acknowledged row is lost, none is there twice, what was replaced comes back, and one clean-up leaves no file that the
 catalog does not have.
@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +21,8 @@ from metastore.client import MetastoreClient
 from metastore.client.errors import ClientError
 from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
 from spark_client import Session
-from tests.bench.writing import plain
 from tests.bench.writing.carer import carers
+from tests.bench.writing.engines import Engine, EngineError, listed
 from tests.bench.writing.files import unreferenced
 from tests.bench.writing.plain import Row
 from tests.bench.writing.writer import KILLED
@@ -49,14 +49,15 @@ class Ledger:
 
     acknowledged: set[int] = field(default_factory=set)
     attempted: set[int] = field(default_factory=set)
-    failed: int = 0
-    reads: int = 0
+    written: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    reads: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def check(self, seen: Counter[Row], before: set[int], reader: str) -> None:
         """Compares the rows that a reader saw, which began when the writes `before` were acknowledged."""
-        self.reads += 1
+        self.reads[reader] += 1
         writes = {row[1] for row in seen}
         expected = Counter(row for number in writes for row in rows(number))
         if seen != expected:
@@ -81,11 +82,13 @@ class Figures:
 
     def __str__(self) -> str:
         ledger = self.ledger
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kills.items()))
         return (
-            f"{self.kills.total()} kills ({', '.join(f'{n} {kind}' for kind, n in sorted(self.kills.items()))}) in "
-            f"{self.seconds:.0f} s, {self.finished} programs ended before; {len(ledger.acknowledged)} writes beside "
-            f"them, {ledger.failed} told of a conflict; {ledger.reads} reads; {self.undropped} partitions undropped; "
-            f"files compared {self.checks} times; {len(self.wrong) + len(ledger.wrong)} wrong"
+            f"{self.kills.total()} kills ({kinds}) in {self.seconds:.0f} s, {self.finished} programs ended before; "
+            f"{len(ledger.acknowledged)} writes beside them ({listed(ledger.written)}), {ledger.failed.total()}"
+            f" told of a conflict ({listed(ledger.failed)}); {ledger.reads.total()} reads ({listed(ledger.reads)}); "
+            f"{self.undropped} partitions undropped; files compared {self.checks} times; "
+            f"{len(self.wrong) + len(ledger.wrong)} wrong"
         )
 
 
@@ -99,6 +102,7 @@ def care_kills(
     metastore: MetastoreClient,
     folder: Path,
     kills: int,
+    others: Sequence[Engine],
     *,
     seconds: float,
     tell: Callable[[str], Any],
@@ -107,7 +111,7 @@ def care_kills(
     figures, began = Figures(), time.monotonic()
     tables = _Tables(spark, metastore, folder)
     uri, longest = str(metastore.addresses[0]), 0.0
-    beside = _Beside(spark, uri, figures.ledger)
+    beside = _Beside(spark, others, figures.ledger)
     with carers(uri) as care, beside.running():
         for number in itertools.count():
             if figures.kills.total() >= kills or time.monotonic() - began > seconds:
@@ -243,25 +247,22 @@ def _is_left(name: str) -> bool:
 
 
 class _Beside:
-    """Writers and readers in threads: one of each of this library, and one as plain Spark's."""
+    """Writers and readers in threads: one of each of this library, and of other engines."""
 
-    def __init__(self, spark: Session, uri: str, ledger: Ledger) -> None:
+    def __init__(self, spark: Session, others: Sequence[Engine], ledger: Ledger) -> None:
         self._spark, self._ledger = spark, ledger
+        self._engines = [Engine("this library", self._insert, lambda *_: self.read()), *others]
         self._stopped = threading.Event()
         self._writing = threading.Lock()
-        self._clients = MetastoreClient(uri), MetastoreClient(uri)
 
     @contextmanager
     def running(self) -> Iterator[None]:
         """Runs them until the end of the block."""
-        writer, reader = self._clients
-        jobs: list[Callable[[], None]] = [
-            lambda: self._write(self._insert),
-            lambda: self._write(lambda new: plain.insert(writer, "busy", new)),
-            lambda: self._look("this library", self.read),
-            lambda: self._look("a plain reader", lambda: plain.read(reader, "busy")),
+        threads = [
+            threading.Thread(target=job, args=[engine], daemon=True)
+            for engine in self._engines
+            for job in (self._write, self._look)
         ]
-        threads = [threading.Thread(target=job, daemon=True) for job in jobs]
         for thread in threads:
             thread.start()
         try:
@@ -281,26 +282,27 @@ class _Beside:
         """Reads the table by this library."""
         return Counter(tuple(row) for row in self._spark.table("busy").collect())
 
-    def _write(self, make: Callable[[list[Row]], Any]) -> None:
+    def _write(self, engine: Engine) -> None:
         ledger = self._ledger
         while not self._stopped.wait(PAUSE):
             with self._writing:
                 number = next(ledger.numbers)
                 ledger.attempted.add(number)
                 try:
-                    make(rows(number))
-                except ClientError:
-                    ledger.failed += 1
+                    engine.insert("busy", rows(number))
+                except (ClientError, EngineError):
+                    ledger.failed[engine.name] += 1
                 else:
+                    ledger.written[engine.name] += 1
                     ledger.acknowledged.add(number)
 
-    def _look(self, name: str, seen: Callable[[], Counter[Row]]) -> None:
+    def _look(self, engine: Engine) -> None:
         while not self._stopped.wait(PAUSE):
             before = set(self._ledger.acknowledged)
             try:
-                self._ledger.check(seen(), before, name)
+                self._ledger.check(engine.read("busy", list(range(PARTITIONS))), before, engine.name)
             except Exception as error:  # noqa: BLE001 - what a reader meets is what is to be told
-                self._ledger.wrong.append(f"{name}: {type(error).__name__}: {str(error)[:300]}")
+                self._ledger.wrong.append(f"{engine.name}: {type(error).__name__}: {str(error)[:300]}")
 
-    def _insert(self, new: list[Row]) -> None:
-        self._spark.sql(f"INSERT INTO busy VALUES {', '.join(map(str, new))}")
+    def _insert(self, table: str, new: list[Row]) -> None:
+        self._spark.sql(f"INSERT INTO {table} VALUES {', '.join(map(str, new))}")

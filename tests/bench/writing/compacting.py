@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from metastore.client.errors import ClientError
 from spark_client import Session, scan_report
-from tests.bench.writing.engines import Engine, EngineError
+from tests.bench.writing.engines import Engine, EngineError, listed
 from tests.bench.writing.plain import Row
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
@@ -56,11 +56,12 @@ class Figures:
     wrong: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
+        done, written, failed, reads = map(listed, (self.outcomes, self.written, self.failed, self.reads))
         return (
-            f"{self.files_before:,} files become {self.files_after:,} in {self.seconds:.0f} s ({_all(self.outcomes)}), "
-            f"beside {len(self.acknowledged):,} writes ({_all(self.written)}), {self.failed.total()} told of "
-            f"conflicts ({_all(self.failed)}), and {self.reads.total():,} reads ({_all(self.reads)}); a query "
-            f"{self.query_before:.1f} s before, {self.query_after:.1f} s after; {len(self.wrong)} wrong"
+            f"{self.files_before:,} files become {self.files_after:,} in {self.seconds:.0f} s ({done}), beside "
+            f"{len(self.acknowledged):,} writes ({written}), {self.failed.total()} told of conflicts ({failed}), and "
+            f"{self.reads.total():,} reads ({reads}); a query {self.query_before:.1f} s before, "
+            f"{self.query_after:.1f} s after; {len(self.wrong)} wrong"
         )
 
 
@@ -218,10 +219,6 @@ class Compacting:
 
     def _count_files(self) -> int:
         return int(scan_report(self._spark.table(_TABLE)).scans[0].kept.files or 0)
-
-
-def _all(counted: Counter[str]) -> str:
-    return ", ".join(f"{count:,} {name}" for name, count in counted.most_common())
 
 
 def _partition(table: Any, number: int, statistics: dict[str, str]) -> Partition:

@@ -58,6 +58,8 @@ def _hive(uri: str, warehouse: str, folder: Path) -> Iterator[Run]:
     home, jars = runtime(version)
     with running_jvm(home, jars, folder, *JAVA) as gateway:
         session = HiveSession(gateway, version, uri, warehouse, folder, Report("Hive"))
+        # Otherwise a query of Hive may list the directory of another session's INSERT while that is removed, and fail.
+        session.set("hive.exec.stagingdir", f"{folder}/staging")
         yield lambda statement: [line.split("\t") for line in session.run(statement)]
 
 

@@ -126,6 +126,11 @@ def _process(kind: str, server: Server) -> Iterator[Callable[[str], list[list[An
         yield run
 
 
+def listed(counted: Counter[str]) -> str:
+    """Returns the counts by name, the largest first."""
+    return ", ".join(f"{count:,} {name}" for name, count in counted.most_common())
+
+
 def _values(rows: list[Row]) -> str:
     return ", ".join(f"({id_}, {k})" for id_, k, _ in rows)
 
