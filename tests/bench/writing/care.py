@@ -240,10 +240,13 @@ class _Tables:
 
 
 def _is_left(name: str) -> bool:
-    """Returns whether a file stays: of a plain writer's failed insert, or the checksum of a marker that was removed."""
-    if Path(name).name.startswith(f".{NEWER_ROWS_MARKER}"):
+    """Returns whether a file stays: of a plain writer's failed insert, the checksum of a marker that was removed, or the
+    file by which plain Spark says that it has written.
+    """
+    own = Path(name).name
+    if own.startswith(f".{NEWER_ROWS_MARKER}") or own in ("_SUCCESS", "._SUCCESS.crc"):
         return True
-    return Path(name).name.startswith(("part-00000-", ".part-00000-")) and "-c000" in name and "." not in name[1:]
+    return own.startswith(("part-00000-", ".part-00000-")) and "-c000" in name and "." not in name[1:]
 
 
 class _Beside:
