@@ -240,7 +240,7 @@ class _Tables:
 
 
 def _is_left(name: str) -> bool:
-    """Returns whether a file stays: of a plain writer's failed insert, the checksum of a marker that was removed, or the
+    """Returns whether a file stays: of a failed insert, the checksum of a marker that was removed, or the
     file by which plain Spark says that it has written.
     """
     own = Path(name).name
