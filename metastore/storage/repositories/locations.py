@@ -105,8 +105,8 @@ _ELSEWHERE = _query(
 _OF_TABLES = _query(
     "of_tables",
     ("tables", f" AND r.id{_AMONG}"),
-    ("partitions", f" AND r.table_id{_AMONG}"),
-    ("skewed_locations", f" AND r.table_id{_AMONG}"),
+    ("partitions", f" AND r.table_id + 0{_AMONG}"),
+    ("skewed_locations", f" AND r.table_id + 0{_AMONG}"),
 )
 _BUCKETS: Final = 256  # of advisory locks: their number is limited
 _CLAIM = Prepared(
@@ -115,12 +115,11 @@ _CLAIM = Prepared(
 )
 _CLAIMED = _OTHERS.after(_CLAIM)
 _CLAIMED_LATER_OWNERS = _LATER_OWNERS.after(_CLAIM)
-_OWN = _query(
-    "own_locations", ("partitions", " AND r.table_id = :table_id"), ("skewed_locations", " AND r.table_id = :table_id")
-)
-_SIBLINGS = _query(
-    "siblings", ("partitions", " AND r.table_id = :table_id AND NOT r.id = ANY (cast(:ids AS bigint[]))")
-)
+# Not by the index of table_id: before the first ANALYZE, PostgreSQL would read all partitions of the table for each
+# location.
+_OF_TABLE = " AND r.table_id + 0 = :table_id"
+_OWN = _query("own_locations", ("partitions", _OF_TABLE), ("skewed_locations", _OF_TABLE))
+_SIBLINGS = _query("siblings", ("partitions", f"{_OF_TABLE} AND NOT r.id = ANY (cast(:ids AS bigint[]))"))
 _OWNED = """r.database_id IN (SELECT d.id FROM databases AS d WHERE NOT EXISTS (SELECT FROM import_databases AS i
     WHERE i.catalog = d.catalog AND i.database = d.name
         AND (i.state = 'borrowed' OR i.import_id = :import_id OR :import_id = 0)))"""
