@@ -48,6 +48,7 @@ LONG = (
         "compacting",
         "repair",
         "planning",
+        "races",
     ),
 )
 PRINTED = {

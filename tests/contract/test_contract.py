@@ -68,6 +68,8 @@ def test_ours_answers_as_hive_does(name: str, findings: Comparer, real_hive: Rea
     assert not unlisted, "\n" + "\n".join(map(str, unlisted))
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_every_listed_difference_occurs(findings: Comparer) -> None:
     actual = [finding for name in SCENARIOS if name != "notifications" for finding in findings(name)]
     gone = [str(difference) for difference in DIFFERENCES if not any(map(difference.covers, actual))]

@@ -185,7 +185,9 @@ def check(
     }
 
 
-@pytest.mark.parametrize("skew", ["", "SKEWED BY (ti) ON (1, 2) STORED AS DIRECTORIES"])
+@pytest.mark.parametrize(
+    "skew", ["", pytest.param("SKEWED BY (ti) ON (1, 2) STORED AS DIRECTORIES", marks=pytest.mark.long)]
+)
 def test_partitions_are_counted_as_a_query_counts_them(spark: Session, table_name: str, skew: str) -> None:
     make(spark, table_name, f"PARTITIONED BY (day INT) {skew}")
     days = ("1", "2", "CAST(NULL AS INT)")

@@ -28,7 +28,8 @@ _NAMES = """
     comment connector_name constraintname dataConnectorName database databaseName db dbName db_name dbname dc_name
     default_value delegation_token description deserializerClass dest_db dest_table_name engine errorMessage
     expected expectedParameterKey expectedParameterValue filesAddedChecksum fk_name fkcolumn_name fktable_db
-    fktable_name funcName functionName grantor hostName idx_name indexHandlerClass indexName indexTableName index_name
+    fktable_name foreignFiles
+    funcName functionName grantor hostName idx_name indexHandlerClass indexName indexTableName index_name
     initiatorId initiatorVersion inputFormat jobId key kind name names newName nn_name objectName oldDbName
     orderByClause
     origTableName outputFormat owner ownerName partName partNames partVals partValues part_name part_names part_vals

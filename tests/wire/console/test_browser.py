@@ -48,7 +48,9 @@ OF_VIEW = {
 }
 
 
-@pytest.mark.parametrize(("scheme", "width", "rules"), [("light", 1280, RULES), ("dark", 360, OF_VIEW)])
+@pytest.mark.parametrize(
+    ("scheme", "width", "rules"), [("light", 1280, RULES), pytest.param("dark", 360, OF_VIEW, marks=pytest.mark.long)]
+)
 def test_every_page_is_accessible_and_shows_hostile_texts_as_text(
     browser: Any, console: Console, pages: list[str], scheme: str, width: int, rules: dict[str, Any]
 ) -> None:
