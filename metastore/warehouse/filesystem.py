@@ -181,11 +181,16 @@ class Warehouse:
         self.roots.require_below(target)
         with opened(source) as (files, old), opened(target) as (_, new):
             if _exists(files, new):
+                if not _exists(files, old):  # another call has moved it
+                    return False
                 raise ConflictError(f"{source} cannot be moved: {target} exists")
             try:
                 literal_paths.move(files, old, new)
             except FileNotFoundError:
-                return False
+                if not _exists(files, old):
+                    return False
+                files.makedirs(posixpath.dirname(new), exist_ok=True)  # the directory of no rows was removed
+                literal_paths.move(files, old, new)
             return True
 
     def read_file(self, location: str, most: int | None = None) -> bytes | None:

@@ -5,10 +5,14 @@ Trino finds the directory of a partition, writes a file there, reads the partiti
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from shutil import rmtree
 from typing import Any
 
 import pytest
 
+from tests.fixtures.server import Server, connected
 from tests.wire.builders import new_table, unique
 from tests.wire.writing import begin, clean, day, local, publish, scanned, write_file
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, MetaException
@@ -184,3 +188,29 @@ def test_a_directory_that_was_cleaned_no_longer_counts(rows: Any) -> None:
     write_file(f"{rows.former}/{FILE}")
     rows.alter()
     assert FILE not in rows.names()
+
+
+def test_the_empty_directory_of_the_rows_is_missing(rows: Any) -> None:
+    rows.rewrite([])
+    rmtree(local(rows.location()))
+    write_file(f"{rows.former}/{FILE}")
+    rows.alter()
+    assert rows.names() == [FILE]
+
+
+def test_several_clients_alter_at_once(rows: Any, metastore_server: Server) -> None:
+    """Trino has put several files there, of several INSERTs."""
+    files = [f"{FILE}{number}" for number in range(30)]
+    query_id = rows.rewrite([])
+    for name in files:
+        write_file(f"{rows.former}/{name}")
+
+    def alter(_: int) -> None:
+        with connected(metastore_server) as client:
+            own = copy(rows)
+            own.client = client
+            own.alter()
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(alter, range(4)))
+    assert rows.names() == sorted([*files, f"{query_id}.parquet"])
