@@ -214,3 +214,22 @@ def test_several_clients_alter_at_once(rows: Any, metastore_server: Server) -> N
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(alter, range(4)))
     assert rows.names() == sorted([*files, f"{query_id}.parquet"])
+
+
+def test_a_table_whose_rows_are_in_its_directory_again_is_renamed(metastore_client: Any) -> None:
+    rows = Whole(metastore_client)
+    rows.rewrite([])
+    root, former = rows.former, rows.location()
+    query_id = begin(metastore_client, rows.name)
+    write_file(f"{root}/{query_id}.parquet")
+    entry = PublishPartition(
+        [], PublishMode.OVERWRITE, root, [], parameters={"spark_query_id": query_id}, foreignFiles=[]
+    )
+    publish(metastore_client, rows.name, query_id, entry)
+    renamed = metastore_client.get_table(*rows.name)
+    renamed.tableName = unique("renamed")
+    metastore_client.alter_table(*rows.name, renamed)
+    rows.name = (renamed.dbName, renamed.tableName)
+    write_file(f"{former.replace(root, rows.location())}/{FILE}")
+    rows.alter()
+    assert FILE in rows.names()

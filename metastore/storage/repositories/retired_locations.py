@@ -78,7 +78,7 @@ _MOVE = text("""
     UPDATE file_operations SET
         location = CASE WHEN location = :source OR starts_with(location, :source || '/')
                         THEN :target || substr(location, length(:source) + 1) ELSE location END,
-        rewritten_at = CASE WHEN starts_with(rewritten_at, :source || '/')
+        rewritten_at = CASE WHEN rewritten_at = :source OR starts_with(rewritten_at, :source || '/')
                             THEN :target || substr(rewritten_at, length(:source) + 1) ELSE rewritten_at END,
         root = CASE WHEN root = :source THEN :target ELSE root END
     WHERE table_id = :table_id AND kind = 'remove' AND reason = 'replaced'
