@@ -104,19 +104,20 @@ class PartitionAlterService(ChangingService):
         if counting:  # count most of them before the first transaction
             self._count(_locations([one for one in new if not has_statistics(one.parameters or {})]), counted)
 
-        former = FormerDirectories(self._warehouse)
+        former = FormerDirectories(self._warehouse, self._store, counted)
 
         def replace(work: UnitOfWork, attempt: Attempt) -> None:
             stored = get_table(work, table, lock="share")
             rules = PartitionRules(stored.encoded.decode())
             pairs = _lock_existing(work, stored, rules, new, context)
-            former.require_all_read(work, attempt, stored, [old.partition for old, _ in pairs], context)
             old_texts = befores([old for old, _ in pairs])
             changes = self._successors(work, stored, rules, pairs)
             _check_rights(table, rules.table, changes)
             relocated = self._admit_locations(work, stored, rules.table, changes, context)
+            owners = [(change.old.partition, change.new.partition) for change in changes]
+            former.require_all_read(work, attempt, stored, owners, context)
             # Decided before statistics are filled in, which must not count as a change by the client.
-            keeps_data = leaves_data([(change.old.partition, change.new.partition) for change in changes], context)
+            keeps_data = leaves_data(owners, context)
             if counting and not is_view(rules.table):
                 _fill_statistics(attempt, changes, counted, context)
             forget_columns_of_partitions(work, stored.ref, rules.table, changes)
@@ -127,9 +128,8 @@ class PartitionAlterService(ChangingService):
             if relocated:
                 check_unblocked(work, relocated)
 
-        self._loop.change(
-            replace, look=lambda needed: self._count(former.look(needed), counted)
-        )  # nothing to carry out
+        with former.leaving_rejected():  # nothing to carry out
+            self._loop.change(replace, look=lambda needed: self._count(former.look(needed), counted))
 
     def _count(self, locations: Sequence[str], counted: dict[str, DirectoryStatistics | None]) -> None:
         if locations:

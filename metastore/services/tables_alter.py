@@ -56,7 +56,7 @@ class TableAlterService(ChangingService):
         if target == name and updates_statistics(context) and new.sd and not new.partitionKeys and not is_view(new):
             self._count(paths.absolute([new.sd.location]), counted)
 
-        former = FormerDirectories(self._warehouse)
+        former = FormerDirectories(self._warehouse, self._store, counted)
 
         def plan(work: UnitOfWork, attempt: Attempt) -> list[int]:
             stored = _lock(work, name, target if replaces(context) else None)
@@ -68,11 +68,12 @@ class TableAlterService(ChangingService):
             # A repeated attempt begins with the table that the client sent.
             after = self._alteration.successor(database, old, copy.deepcopy(new), context)
             check_not_replaced(work, stored, {str(name): (old, after)}, context)
-            former.require_all_read(work, attempt, stored, [old], context)
+            former.require_all_read(work, attempt, stored, [(old, after)], context)
             alteration = Alteration(stored, old, after, context, counted, cascade)
             return self._alteration.alter(work, attempt, alteration)
 
-        with taken(InvalidOperationError(f"alter is not possible: new table {target} already exists")):
+        exists = InvalidOperationError(f"alter is not possible: new table {target} already exists")
+        with taken(exists), former.leaving_rejected():
             operations = self._loop.change(plan, look=lambda needed: self._count(former.look(needed), counted))
         self._journal.carry_out(operations)  # 3. carry out, after the commit
 

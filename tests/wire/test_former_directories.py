@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from os import fsdecode, fsencode
+from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
 import pytest
 
 from tests.fixtures.server import Server, connected
-from tests.wire.builders import new_table, unique
+from tests.wire.builders import new_table, partition, table, unique
 from tests.wire.writing import begin, clean, day, local, publish, scanned, write_file
 from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, MetaException
 from thrift_idl.gen.metastore.ttypes import PublishMode, PublishPartition
@@ -233,3 +235,106 @@ def test_a_table_whose_rows_are_in_its_directory_again_is_renamed(metastore_clie
     write_file(f"{former.replace(root, rows.location())}/{FILE}")
     rows.alter()
     assert FILE in rows.names()
+
+
+def read(rows: Any) -> Any:
+    """Returns the partition or the table, as a client reads it before its statement."""
+    is_whole = isinstance(rows, Whole)
+    return rows.client.get_table(*rows.name) if is_whole else rows.client.get_partition(*rows.name, ["1"])
+
+
+def send(rows: Any, changed: Any, **context: str) -> None:
+    properties = EnvironmentContext(context)
+    if isinstance(rows, Whole):
+        rows.client.alter_table_with_environment_context(*rows.name, changed, properties)
+    else:
+        rows.client.alter_partition_with_environment_context(*rows.name, changed, properties)
+
+
+def test_files_of_an_insert_that_is_rejected_stay_when_it_is_repeated(rows: Any) -> None:
+    """Hive alters the partition that it has read before. If it fails, its user repeats the INSERT."""
+    before = read(rows)
+    rows.rewrite([])
+    write_file(f"{rows.former}/000000_0")
+    before.parameters["numFiles"] = "9"
+    with pytest.raises(MetaException, match="Another client has overwritten"):
+        send(rows, before)
+    assert "000000_0" not in rows.names()
+    write_file(f"{rows.location()}/000000_0_copy_1")
+    rows.alter()
+    assert "000000_0" not in rows.names()
+    write_file(f"{rows.former}/{FILE}")
+    rows.alter()
+    assert FILE in rows.names()
+
+
+def test_files_stay_if_the_call_is_rejected(metastore_client: Any) -> None:
+    rows = Partitioned(metastore_client)
+    rows.rewrite([])
+    write_file(f"{rows.former}/{FILE}")
+    changed = read(rows)
+    changed.sd.location = "nonsense:relative"
+    with pytest.raises(MetaException, match="is not absolute"):
+        send(rows, changed)
+    assert FILE not in rows.names()
+
+
+def test_files_of_another_partition_at_the_former_directory_stay(metastore_client: Any) -> None:
+    rows = Partitioned(metastore_client)
+    rows.rewrite([])
+    other = partition(*rows.name, ["2"])
+    other.sd.location = rows.former
+    metastore_client.add_partition(other)
+    write_file(f"{rows.former}/{FILE}")
+    rows.alter()
+    assert FILE not in rows.names()
+
+
+def test_files_of_another_table_at_the_former_directory_stay(rows: Any) -> None:
+    rows.rewrite([])
+    other = table(rows.name[0], unique("other"))
+    other.tableType, other.parameters, other.sd.location = "EXTERNAL_TABLE", {"EXTERNAL": "TRUE"}, rows.former
+    rows.client.create_table(other)
+    write_file(f"{rows.former}/{FILE}")
+    rows.alter()
+    assert FILE not in rows.names()
+
+
+@pytest.mark.parametrize("counts", [{}, {"numFiles": "7", "totalSize": "7"}])
+def test_a_client_returns_to_the_former_directory(rows: Any, counts: dict[str, str]) -> None:
+    """The files are where the client wants them. The server counts them."""
+    rows.rewrite([])
+    write_file(f"{rows.former}/{FILE}")
+    changed = read(rows)
+    changed.sd.location, changed.parameters = rows.former, changed.parameters | counts
+    send(rows, changed, alterTableOpType="ALTERLOCATION")
+    assert FILE in rows.names()
+
+
+def test_files_that_moved_are_counted(rows: Any) -> None:
+    rows.rewrite([])
+    write_file(f"{rows.former}/{FILE}")
+    changed = read(rows)
+    changed.parameters = {"spark_query_id": changed.parameters["spark_query_id"]}
+    send(rows, changed)
+    assert read(rows).parameters["numFiles"] == str(len(rows.names()))
+
+
+def test_files_of_another_serde_or_other_buckets_stay(metastore_client: Any) -> None:
+    for field, value in (("serializationLib", "org.apache.hive.hcatalog.data.JsonSerDe"), ("numBuckets", 8)):
+        rows = Partitioned(metastore_client)
+        changed = metastore_client.get_table(*rows.name)
+        setattr(changed.sd if field == "numBuckets" else changed.sd.serdeInfo, field, value)
+        changed.sd.bucketCols = [changed.sd.cols[0].name] if field == "numBuckets" else []
+        metastore_client.alter_table(*rows.name, changed)
+        rows.rewrite([])
+        write_file(f"{rows.former}/{FILE}")
+        rows.alter()
+        assert FILE not in rows.names(), field
+
+
+def test_a_name_that_is_not_utf_8_stops_no_call(rows: Any) -> None:
+    rows.rewrite([])
+    Path(fsdecode(fsencode(local(rows.former)) + b"/bad\xff")).touch()
+    rows.alter()
+    assert len(rows.names()) == 2

@@ -7,28 +7,34 @@ to where the rows are: the writer of these has told which files it has read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
+from typing import TypeAlias
 
 from metastore.domain.data_files import is_foreign
 from metastore.domain.query_ids import MARK, token_of
 from metastore.errors import ConflictError
 from metastore.services.files.change_loop import Attempt
+from metastore.services.files.replaced_locations import ReplacedError
 from metastore.storage.references import StoredTable
+from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.repositories.retired_locations import Rewrite
-from metastore.storage.unit_of_work import UnitOfWork
+from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import Warehouse
-from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table
+from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
+from thrift_idl.gen.hive_metastore.ttypes import Partition, SerDeInfo, StorageDescriptor, Table
 from thrift_idl.gen.metastore.ttypes import PublishPartition
+
+_Owner: TypeAlias = Table | Partition
 
 
 def rewrite(old: StorageDescriptor, new: StorageDescriptor, entry: PublishPartition) -> list[Rewrite]:
     """Returns the rewrite that an entry of a publication makes, if the writer has read the replaced rows.
 
-    A file that comes later cannot be read in another format.
+    A file that comes later cannot be read in another format, or as a file of other buckets.
     """
-    if entry.foreignFiles is None or not old.location or old.inputFormat != new.inputFormat:
+    if entry.foreignFiles is None or not old.location or _reading(old) != _reading(new):
         return []
     known = sorted(map(_hash, entry.foreignFiles))
     return [Rewrite(paths.canonical(old.location), paths.canonical(new.location), known)]
@@ -37,39 +43,60 @@ def rewrite(old: StorageDescriptor, new: StorageDescriptor, entry: PublishPartit
 class FormerDirectories:
     """Moves files of former directories, between the attempts of the call that alters the table or its partitions."""
 
-    def __init__(self, warehouse: Warehouse) -> None:
-        self._warehouse = warehouse
+    def __init__(self, warehouse: Warehouse, store: Store, counted: dict[str, DirectoryStatistics | None]) -> None:
+        """`counted`: the counts of directories, by location. Those that get files are removed, to be counted again."""
+        self._warehouse, self._store, self._counted = warehouse, store, counted
         self._wanted: dict[str, tuple[Rewrite, str | None]] = {}
         self._done: set[str] = set()
 
+    @contextmanager
+    def leaving_rejected(self) -> Iterator[None]:
+        """Lets the files of a call stay that is rejected because its client has read a former location.
+
+        The client has put them there before. It fails, and its user repeats the statement: the rows would be doubled.
+        """
+        try:
+            yield
+        except ReplacedError as error:
+            for location in error.locations:
+                names = [paths.name(file.location) for file in self._warehouse.children(location)[0]]
+                with self._store.transaction(audited=False) as work:
+                    work.retired_locations.leave(error.table_id, location, list(map(_hash, names)))
+            raise
+
     def look(self, required: Sequence[str]) -> list[str]:
         """Moves the files that nobody has read from the directories that an attempt required. Returns the others."""
-        former = [location for location in required if location in self._wanted]
+        former = [location for location in required if location in self._wanted and location not in self._done]
         for location in former:
             self._move(*self._wanted[location])
             self._done.add(location)
-        return [location for location in required if location not in self._wanted]
+        return [location for location in required if location not in former]
 
     def require_all_read(
         self,
         work: UnitOfWork,
         attempt: Attempt,
         stored: StoredTable,
-        owners: Iterable[Table | Partition],
+        changes: Iterable[tuple[_Owner, _Owner]],
         context: Mapping[str, str],
     ) -> None:
-        """Repeats the attempt if files may have come to a former directory of what a client alters (`owners`).
+        """Repeats the attempt if files may have come to a former directory of what a client alters.
 
+        It comes after the checks that may reject the call: the files of a rejected one stay.
+
+        `changes`: tables or partitions before and after. One that gets another location has its files there.
         `context`: the properties of the client's EnvironmentContext. Clients that send the version that they have read
         change no files.
         """
         if "expected_version" in context:
             return
-        written = [owner for owner in owners if MARK in (owner.parameters or {}) and owner.sd.location]
+        written = [old for old, new in changes if MARK in (old.parameters or {}) and _stays(old.sd, new.sd)]
         tokens = {paths.canonical(owner.sd.location): token_of(owner.parameters[MARK]) for owner in written}
         if tokens and (rewrites := work.retired_locations.rewritten_at(stored.ref.id, list(tokens))):
-            self._wanted |= {one.source: (one, tokens[one.target]) for one in rewrites}
-            attempt.require_listed([one.source for one in rewrites], self._done)
+            used = work.locations.referred([one.source for one in rewrites])  # by what was created there meanwhile
+            unused = [one for one in rewrites if not used.get(one.source, UNUSED).itself]
+            self._wanted |= {one.source: (one, tokens[one.target]) for one in unused}
+            attempt.require_listed([one.source for one in unused], self._done)
 
     def _move(self, rewritten: Rewrite, token: str | None) -> None:
         """Moves files. Raises ConflictError if that is impossible."""
@@ -78,10 +105,23 @@ class FormerDirectories:
         late = [name for name in names if is_foreign(name, token) and _hash(name) not in known]
         if late and not paths.on_one_file_system(source, target):
             raise ConflictError(f"The rows of {source} were rewritten at {target}: move {late[0]} there, and try again")
+        for text in [text for text in self._counted if late and paths.canonical(text) == target]:
+            del self._counted[text]
         for name in late:
             self._warehouse.move_file(paths.join(source, name), paths.join(target, name))
 
 
+def _reading(sd: StorageDescriptor) -> tuple[object, ...]:
+    """Returns what decides how a file is read."""
+    serde = sd.serdeInfo or SerDeInfo()
+    buckets = max(sd.numBuckets or 0, 0)
+    return sd.inputFormat, serde.serializationLib, serde.parameters or {}, buckets, buckets and (sd.bucketCols or [])
+
+
+def _stays(old: StorageDescriptor, new: StorageDescriptor) -> bool:
+    return bool(old.location and new.location) and paths.same(old.location, new.location)
+
+
 def _hash(name: str) -> int:
-    """Returns a number of 64 bits that takes less room than a name."""
-    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
+    """Returns a number of 64 bits that takes less room than a name. A name may have bytes that are not UTF-8."""
+    return int.from_bytes(blake2b(name.encode(errors="surrogateescape"), digest_size=8).digest(), signed=True)

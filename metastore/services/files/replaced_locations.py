@@ -29,6 +29,15 @@ _JUST: Final = timedelta(minutes=1)
 """How long a client may need from reading a table or partition to altering it."""
 
 
+class ReplacedError(ConflictError):
+    """A client sets locations (canonical) of a table that a write has just replaced."""
+
+    def __init__(self, table_id: int, locations: Sequence[str], message: str) -> None:
+        super().__init__(message)
+        self.table_id = table_id
+        self.locations = locations
+
+
 def replaced_locations(old: StorageDescriptor, new: StorageDescriptor) -> list[str]:
     """Returns the directories of the old data that hold none of the new data."""
     current = [*locations_of(new), *_default_directory(new)]
@@ -99,9 +108,11 @@ def check_not_replaced(
         if changed and _without_locations(old) != _without_locations(new):
             labels |= dict.fromkeys(map(paths.canonical, changed), label)
     if labels and (replaced := work.retired_locations.replaced_since(stored.ref.id, list(labels), _JUST)):
-        raise ConflictError(
+        raise ReplacedError(
+            stored.ref.id,
+            replaced,
             f"Another client has overwritten {labels[replaced[0]]}, which is no longer at {replaced[0]}: read it again "
-            "and repeat the change. UNDROP restores the former rows"
+            "and repeat the change. UNDROP restores the former rows",
         )
 
 

@@ -69,6 +69,11 @@ _REWRITE = text("""
     WHERE known.kind = 'remove' AND known.reason = 'replaced' AND known.table_id = :table_id
         AND (known.location = new.source OR known.rewritten_at = new.source)
 """)
+_LEAVE = text("""
+    UPDATE file_operations SET foreign_files = foreign_files || cast(:files AS bigint[])
+    WHERE kind = 'remove' AND reason = 'replaced' AND table_id = :table_id AND location = :location
+        AND foreign_files IS NOT NULL
+""")
 _CLEAR_TARGET = text("""
     DELETE FROM file_operations
     WHERE kind = 'remove' AND reason = 'replaced' AND table_id IS DISTINCT FROM :table_id
@@ -135,6 +140,11 @@ class RetiredLocations(Repository):
         of_table = _COLUMNS.table_id == table_id, is_text_among(_COLUMNS.rewritten_at, targets)
         query = select(*columns).where(_RETIRED, *of_table, _COLUMNS.foreign_files.is_not(None))
         return [Rewrite(*row) for row in self._connection.execute(query.order_by(_COLUMNS.location))]
+
+    def leave(self, table_id: int, location: str, files: Sequence[int]) -> None:
+        """Adds hashes of names of files that stay in a replaced location whose rows were rewritten."""
+        values = {"table_id": table_id, "location": location, "files": list(files)}
+        self._connection.execute(_LEAVE, values)
 
     def forget(self, locations: Sequence[str], table_id: int | None = None) -> list[str]:
         """Deletes the records of locations that are in use again or gone; returns those that existed.
