@@ -144,7 +144,6 @@ class _RowChanges:
         moves = self._change.moves(self._table)
         columns = partition_columns(self._table)
         if touched:
-            self._seen = with_files(Files(self._context.spark), self._seen, touched)
             acted = self._acted(self._within(touched))
             if parts:  # after _acted, which gives columns the table's names in the table's case
                 acted = acted.filter(in_directories(columns, self._number(acted), parts))
@@ -194,12 +193,19 @@ class _RowChanges:
         """
         if not self._change.acting or self._change.joins or not self._may_replace_parts():
             touched = self._touched()
+            self._list(touched)
             separable = self._with_separate_parts(touched)
             within = touched if self._change.moves(self._table) else separable  # rows may move from any of them
             return touched, self._parts(separable, self._changed_parts(within, new) if separable else ())
         changed = self._changed_parts(None, new)
         touched = self._known({tuple(values) for *values, _, is_old in changed if is_old})
+        self._list(touched)
         return touched, self._parts(self._with_separate_parts(touched), changed)
+
+    def _list(self, touched: Collection[Values]) -> None:
+        """Lists the files of partitions, before the parts are found: a part that stays is copied, not read."""
+        if touched:
+            self._seen = with_files(Files(self._context.spark), self._seen, touched)
 
     def _changed_parts(self, within: Collection[Values] | None, new: DataFrame | None) -> list[Any]:
         """Returns the parts with changed, deleted or new rows, as (*partition values, part number, is_old).

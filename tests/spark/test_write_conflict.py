@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 from metastore.client.structs import Table
 from spark_client import errors
 from spark_client.context import Context
-from spark_client.write import handlers
+from spark_client.write import handlers, row_changes
 from spark_client.write.insert import insert_into
+from spark_client.write.snapshot import Snapshot, with_files
 from tests.spark.since import since
 from tests.spark.tables import frame, make_table
 
@@ -108,6 +109,32 @@ def test_a_file_that_another_engine_adds_meanwhile_is_not_replaced(
     with pytest.raises(errors.PublishConflictError, match="another program has put 20261129_000001_00001_x into"):
         context.spark.sql(STATEMENTS[statement].format(table.full_name)).collect()
     assert ids(context.spark, table) == [1, 1, 2]
+
+
+@pytest.mark.parametrize("statement", ["update", "delete", "merge"])
+def test_a_file_that_another_engine_adds_before_the_list_is_not_lost(
+    context: Context, table_name: str, statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Directories of heavy values that do not change are copied. The file is in none of them."""
+    spark = context.spark
+    spark.sql(
+        f"CREATE TABLE {table_name} (id BIGINT, x INT) PARTITIONED BY (m INT) "
+        "SKEWED BY (x) ON (5) STORED AS DIRECTORIES STORED AS PARQUET"
+    )
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 0, 1), (2, 5, 1)")
+    found = context.metastore.get_partition("default", table_name, ("1",))
+    assert found
+    folder = Path(found.location.removeprefix("file:"))
+    row = next(folder.glob("x=5/*.parquet")).read_bytes()
+    added = folder / "20261129_000001_00001_x"
+
+    def list_later(*arguments: Any) -> Snapshot:
+        added.write_bytes(row)
+        return with_files(*arguments)
+
+    monkeypatch.setattr(row_changes, "with_files", list_later)
+    spark.sql(STATEMENTS[statement].format(table_name)).collect()
+    assert [one.id for one in spark.table(table_name).collect()].count(2) == 2
 
 
 def test_the_documented_retry_loop_runs_the_statement_again(
