@@ -173,7 +173,8 @@ class Warehouse:
                 literal_paths.move(files, old, new)
 
     def move_file(self, source: str, target: str) -> bool:
-        """Moves a file to a location where none exists. Returns False if the file no longer exists.
+        """Moves a file to a location where none exists. Returns False if another call has moved it, or copied it where
+        nothing can be renamed: a file of the same size is its copy.
 
         Raises ConflictError if the target exists.
         """
@@ -181,9 +182,12 @@ class Warehouse:
         self.roots.require_below(target)
         with opened(source) as (files, old), opened(target) as (_, new):
             if _exists(files, new):
-                if not _exists(files, old):  # another call has moved it
-                    return False
-                raise ConflictError(f"{source} cannot be moved: {target} exists")
+                with suppress(FileNotFoundError):  # another call has moved it
+                    size = files.size(old)
+                    if literal_paths.has_renames(files) or size != files.size(new):
+                        raise ConflictError(f"{source} cannot be moved: {target} exists")
+                    literal_paths.remove(files, old)  # of a copy, whose maker deletes it, or died before it did
+                return False
             try:
                 literal_paths.move(files, old, new)
             except FileNotFoundError:

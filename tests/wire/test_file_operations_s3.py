@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -12,8 +13,9 @@ from moto.server import ThreadedMotoServer
 
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import partition, table
+from tests.wire.writing import begin, publish
 from thrift_idl.gen.hive_metastore.ttypes import Database
-from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, UndropRequest
+from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, PublishMode, PublishPartition, UndropRequest
 
 KEYS = [("ds", "string")]
 
@@ -109,3 +111,33 @@ def test_dropped_files_can_be_taken_back(
         client.drop_table("db", "plain", True)
         client.undrop(UndropRequest("db", "plain", newName="other"))
         assert {"other/a", "other/deep/b"} < keys(bucket)
+
+
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_files_that_came_after_a_rewrite_move_once(
+    bucket: Any, database_url: str, start_metastore: Callable[..., Server], *, is_copied: bool
+) -> None:
+    """A server copies a file and then deletes it. Meanwhile another call meets both, or the server dies."""
+    server = start_metastore(database_url, "--warehouse", "s3a://bucket/w", "--allowed-locations", "")
+    name, file = ("db", "plain"), "20261129_000001_00001_x"
+    with connected(server) as client:
+        client.create_database(Database("db"))
+        client.create_table(table(*name))
+        query_id = begin(client, name)
+        target = f"plain/_versions/{query_id}"
+        put(bucket, f"{target}/{query_id}.parquet")
+        root = client.get_table(*name).sd.location
+        entry = PublishPartition([], PublishMode.OVERWRITE, f"{root}/_versions/{query_id}", [], foreignFiles=[])
+        entry.parameters = {"spark_query_id": query_id}
+        publish(client, name, query_id, entry)
+    put(bucket, f"plain/{file}", f"plain/{file} %41=ü", *([f"{target}/{file}"] if is_copied else []))
+
+    def alter(_: int) -> None:
+        with connected(server) as client:
+            changed = client.get_table(*name)
+            changed.parameters["numFiles"] = "9"
+            client.alter_table(*name, changed)
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(alter, range(4)))
+    assert keys(bucket) == {f"{target}/{each}" for each in (f"{query_id}.parquet", file, f"{file} %41=ü")}
