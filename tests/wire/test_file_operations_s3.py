@@ -140,4 +140,5 @@ def test_files_that_came_after_a_rewrite_move_once(
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(alter, range(4)))
-    assert keys(bucket) == {f"{target}/{each}" for each in (f"{query_id}.parquet", file, f"{file} %41=ü")}
+    left = {f"plain/{file}"} if is_copied else set()  # until the former directory is cleaned
+    assert keys(bucket) == left | {f"{target}/{each}" for each in (f"{query_id}.parquet", file, f"{file} %41=ü")}
