@@ -70,7 +70,7 @@ _REWRITE = text("""
         AND (known.location = new.source OR known.rewritten_at = new.source)
 """)
 _LEAVE = text("""
-    UPDATE file_operations SET foreign_files = foreign_files || cast(:files AS bigint[])
+    UPDATE file_operations SET foreign_files = ARRAY(SELECT DISTINCT unnest(foreign_files || cast(:files AS bigint[])))
     WHERE kind = 'remove' AND reason = 'replaced' AND table_id = :table_id AND location = :location
         AND foreign_files IS NOT NULL
 """)

@@ -65,29 +65,30 @@ def _programs(server: Server) -> Iterator[Engine]:
 
 @contextmanager
 def _spark(server: Server) -> Iterator[Engine]:
-    with _process("spark", server) as write, _process("spark", server) as look:
-
-        def insert(table: str, rows: list[Row]) -> None:
-            write(f"INSERT INTO {table} PARTITION (p = {rows[0][2]}) VALUES {_values(rows)}")
-
-        def read(table: str, chosen: list[int]) -> Counter[Row]:
-            look(f"REFRESH TABLE {table}")  # plain Spark keeps the lists of files
-            return _rows(look(_SELECT.format(table=table, chosen=_list(chosen))))
-
-        yield Engine("plain Spark", insert, read)
+    with _sessions("plain Spark", "spark", server, "REFRESH TABLE {table}") as engine:  # it keeps the lists of files
+        yield engine
 
 
 @contextmanager
 def _hive(server: Server) -> Iterator[Engine]:
-    with _process("hive", server) as write, _process("hive", server) as look:
+    with _sessions("Hive", "hive", server) as engine:
+        yield engine
+
+
+@contextmanager
+def _sessions(name: str, kind: str, server: Server, *before: str) -> Iterator[Engine]:
+    """Starts a process to write and one to read, which runs the statements `before` first."""
+    with _process(kind, server) as write, _process(kind, server) as look:
 
         def insert(table: str, rows: list[Row]) -> None:
             write(f"INSERT INTO {table} PARTITION (p = {rows[0][2]}) VALUES {_values(rows)}")
 
         def read(table: str, chosen: list[int]) -> Counter[Row]:
+            for statement in before:
+                look(statement.format(table=table))
             return _rows(look(_SELECT.format(table=table, chosen=_list(chosen))))
 
-        yield Engine("Hive", insert, read)
+        yield Engine(name, insert, read)
 
 
 @contextmanager
