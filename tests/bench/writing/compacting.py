@@ -74,7 +74,7 @@ class Compacting:
         self._partitions, self._rows_of_all = partitions, files * rows
         self._figures = Figures()
         self._numbers = itertools.count()
-        self._attempted: set[int] = set()
+        self._attempted: dict[int, str] = {}  # the engine of each write
         self._stopped = threading.Event()
         self._fill(files, rows)
 
@@ -142,7 +142,7 @@ class Compacting:
         figures = self._figures
         while not self._stopped.wait(random.uniform(0, 2 * self._pause)):
             number = next(self._numbers)
-            self._attempted.add(number)
+            self._attempted[number] = engine.name
             try:
                 engine.insert(_TABLE, [(number, number, self._place(number))])
             except (ClientError, EngineError) as error:
@@ -179,7 +179,7 @@ class Compacting:
             yield f"{dict(list(((seen - expected) + (expected - seen)).items())[:5])} are wrong"
         if lost := {number for number in before if self._place(number) in chosen} - written:
             yield f"writes {sorted(lost)} are lost"
-        if unknown := written - self._attempted:
+        if unknown := written - self._attempted.keys():
             yield f"writes {sorted(unknown)} were not made"
 
     def _insert(self, table: str, rows: list[Row]) -> None:
@@ -213,7 +213,7 @@ class Compacting:
             if found.get(place) != (count, total):
                 figures.wrong.append(f"partition {place} has {found.get(place)}, not {(count, total)}")
         if lost := figures.acknowledged - set(written):
-            figures.wrong.append(f"writes {sorted(lost)} are lost")
+            figures.wrong.append(f"writes are lost: {[(number, self._attempted[number]) for number in sorted(lost)]}")
         if twice := [number for number, count in written.items() if count > 1]:
             figures.wrong.append(f"writes {twice} are there twice")
 
