@@ -10,6 +10,7 @@ from metastore.services.audit import AuditService
 from metastore.services.cleaning import CleaningService
 from metastore.services.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.files.journal import Journal
+from metastore.services.files.late_files import LateFiles
 from metastore.services.notifications import NotificationService
 from metastore.services.scan_recording import ScanRecorder
 from metastore.services.servers import ServerService
@@ -23,6 +24,7 @@ AUDIT_INTERVAL: Final = 0.5
 FIRST_COMPARISON: Final = 0.1
 LEASE_RENEWAL: Final = 20.0  # a third of a lease of a file operation
 MEASUREMENT_INTERVAL: Final = 3.0
+LATE_INTERVAL: Final = 10.0
 RECOVERY_INTERVAL: Final = 10.0
 VIEW_INTERVAL: Final = 5.0
 REGISTRATION_INTERVAL: Final = 10.0  # migrations.servers ignores servers that were not seen for several intervals
@@ -46,6 +48,11 @@ def audit_writing(service: AuditService) -> Timer:
 def warehouse_cleaning(service: CleaningService, interval: float) -> Timer:
     """Returns the timer that removes unreferenced files every `interval` seconds."""
     return Timer("warehouse cleaning", service.run, interval)
+
+
+def late_file_moving(files: LateFiles) -> Timer:
+    """Returns the timer that moves files that come late to the former directories of rewritten rows."""
+    return Timer("moving of late files", files.look, LATE_INTERVAL)
 
 
 def event_cleaning(service: NotificationService, retention: float) -> Timer:

@@ -35,6 +35,7 @@ from metastore.services.authorization.everyone import Everyone
 from metastore.services.descriptor_cleaning import DescriptorCleaningService
 from metastore.services.file_check import FileCheckService
 from metastore.services.files.journal import Journal, ignore_step
+from metastore.services.files.late_files import LateFiles
 from metastore.services.files.ownership import borrowed_databases
 from metastore.services.files.reconciliation import ReconciliationService
 from metastore.services.servers import ServerService
@@ -267,6 +268,7 @@ class Application:
             timers.expiry(TimeoutService(self._store, timeout), timeout),
             timers.event_cleaning(self.services.notifications, settings.event_retention),
             timers.warehouse_cleaning(self.services.cleaning, settings.cleanup_interval),
+            timers.late_file_moving(LateFiles(self.journal)),
             timers.drop_purging(self.services.undrop),
             timers.journal_recovery(self.journal),
             timers.move_forgetting(self.journal, timedelta(seconds=settings.drop_retention)),

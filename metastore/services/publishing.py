@@ -34,7 +34,7 @@ from metastore.storage.references import TABLE_ITSELF, StoredPartition, StoredTa
 from metastore.storage.repositories.drops import OVERWRITTEN, NewDrop
 from metastore.storage.repositories.partitions import named
 from metastore.storage.repositories.partitions_write import NamedPartition, first_version
-from metastore.storage.repositories.retired_locations import Rewrite
+from metastore.storage.repositories.rewrites import Rewrite
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import Partition, StorageDescriptor, Table

@@ -70,6 +70,7 @@ from metastore.storage.repositories.partitions_write import PartitionsWrite
 from metastore.storage.repositories.privileges import Privileges
 from metastore.storage.repositories.request_keys import REMEMBER, RequestKeys, remembered
 from metastore.storage.repositories.retired_locations import RetiredLocations
+from metastore.storage.repositories.rewrites import Rewrites
 from metastore.storage.repositories.roles import Roles
 from metastore.storage.repositories.runtime_statistics import RuntimeStatistics
 from metastore.storage.repositories.scan_records import ScanRecords
@@ -149,6 +150,7 @@ class UnitOfWork(Session):
     privileges = cached_property(Privileges)
     request_keys = cached_property(RequestKeys)
     retired_locations = cached_property(RetiredLocations)
+    rewrites = cached_property(Rewrites)
     roles = cached_property(Roles)
     runtime_statistics = cached_property(RuntimeStatistics)
     scan_records = cached_property(ScanRecords)

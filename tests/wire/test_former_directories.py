@@ -15,84 +15,13 @@ from typing import Any
 import pytest
 
 from tests.fixtures.server import Server, connected
-from tests.wire.builders import new_table, partition, table, unique
-from tests.wire.writing import begin, clean, day, local, publish, scanned, write_file
-from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext, MetaException
+from tests.wire.builders import partition, table, unique
+from tests.wire.rewritten_rows import Partitioned, Whole
+from tests.wire.writing import begin, clean, local, publish, scanned, write_file
+from thrift_idl.gen.hive_metastore.ttypes import MetaException
 from thrift_idl.gen.metastore.ttypes import PublishMode, PublishPartition
 
 FILE = "20261129_000001_00001_x"
-
-
-class Rows:
-    """What is rewritten."""
-
-    def location(self) -> str:
-        """Returns the present directory of the rows."""
-        raise NotImplementedError
-
-    def names(self) -> list[str]:
-        """Returns the names of the files there."""
-        return sorted(file.name for file in local(self.location()).iterdir())
-
-
-class Partitioned(Rows):
-    """A partition whose rows are rewritten from `ds=1` to a directory of the write."""
-
-    def __init__(self, client: Any) -> None:
-        self.client, self.name = client, new_table(client, [("ds", "string")])
-        self.root = client.get_table(*self.name).sd.location
-        self.former = f"{self.root}/ds=1"
-        self._publish(PublishMode.CREATE, self.former)
-
-    def location(self) -> str:
-        return str(self.client.get_partition(*self.name, ["1"]).sd.location)
-
-    def rewrite(self, foreign_files: list[str] | None) -> str:
-        """Publishes the rewrite, and returns the id of its write."""
-        return self._publish(PublishMode.OVERWRITE, "", foreignFiles=foreign_files)
-
-    def _publish(self, mode: int, location: str, **fields: Any) -> str:
-        query_id = begin(self.client, self.name)
-        location = location or f"{self.root}/_versions/{query_id}/ds=1"
-        write_file(f"{location}/{query_id}.parquet")
-        entry = day(self.root, "1", mode, location=location, parameters={"spark_query_id": query_id}, **fields)
-        publish(self.client, self.name, query_id, entry)
-        return query_id
-
-    def alter(self, **context: str) -> None:
-        """Reads the partition again, and changes its counts."""
-        found = self.client.get_partition(*self.name, ["1"])
-        found.parameters["numFiles"] = "9"
-        self.client.alter_partition_with_environment_context(*self.name, found, EnvironmentContext(context))
-
-
-class Whole(Rows):
-    """A table without partitions, whose rows are rewritten."""
-
-    def __init__(self, client: Any) -> None:
-        self.client, self.name = client, new_table(client)
-        self.former = client.get_table(*self.name).sd.location
-
-    def location(self) -> str:
-        return str(self.client.get_table(*self.name).sd.location)
-
-    def rewrite(self, foreign_files: list[str] | None) -> str:
-        """Publishes the rewrite, and returns the id of its write."""
-        query_id = begin(self.client, self.name)
-        location = f"{self.former}/_versions/{query_id}"
-        write_file(f"{location}/{query_id}.parquet")
-        parameters = {"spark_query_id": query_id}
-        entry = PublishPartition(
-            [], PublishMode.OVERWRITE, location, [], parameters=parameters, foreignFiles=foreign_files
-        )
-        publish(self.client, self.name, query_id, entry)
-        return query_id
-
-    def alter(self, **context: str) -> None:
-        """Reads the table again, and changes its counts."""
-        found = self.client.get_table(*self.name)
-        found.parameters["numFiles"] = "9"
-        self.client.alter_table_with_environment_context(*self.name, found, EnvironmentContext(context))
 
 
 @pytest.fixture(params=[Partitioned, Whole])
@@ -237,28 +166,14 @@ def test_a_table_whose_rows_are_in_its_directory_again_is_renamed(metastore_clie
     assert FILE in rows.names()
 
 
-def read(rows: Any) -> Any:
-    """Returns the partition or the table, as a client reads it before its statement."""
-    is_whole = isinstance(rows, Whole)
-    return rows.client.get_table(*rows.name) if is_whole else rows.client.get_partition(*rows.name, ["1"])
-
-
-def send(rows: Any, changed: Any, **context: str) -> None:
-    properties = EnvironmentContext(context)
-    if isinstance(rows, Whole):
-        rows.client.alter_table_with_environment_context(*rows.name, changed, properties)
-    else:
-        rows.client.alter_partition_with_environment_context(*rows.name, changed, properties)
-
-
 def test_files_of_an_insert_that_is_rejected_stay_when_it_is_repeated(rows: Any) -> None:
     """Hive alters the partition that it has read before. If it fails, its user repeats the INSERT."""
-    before = read(rows)
+    before = rows.read()
     rows.rewrite([])
     write_file(f"{rows.former}/000000_0")
     before.parameters["numFiles"] = "9"
     with pytest.raises(MetaException, match="Another client has overwritten"):
-        send(rows, before)
+        rows.send(before)
     assert "000000_0" not in rows.names()
     write_file(f"{rows.location()}/000000_0_copy_1")
     rows.alter()
@@ -272,10 +187,10 @@ def test_files_stay_if_the_call_is_rejected(metastore_client: Any) -> None:
     rows = Partitioned(metastore_client)
     rows.rewrite([])
     write_file(f"{rows.former}/{FILE}")
-    changed = read(rows)
+    changed = rows.read()
     changed.sd.location = "nonsense:relative"
     with pytest.raises(MetaException, match="is not absolute"):
-        send(rows, changed)
+        rows.send(changed)
     assert FILE not in rows.names()
 
 
@@ -305,19 +220,19 @@ def test_a_client_returns_to_the_former_directory(rows: Any, counts: dict[str, s
     """The files are where the client wants them. The server counts them."""
     rows.rewrite([])
     write_file(f"{rows.former}/{FILE}")
-    changed = read(rows)
+    changed = rows.read()
     changed.sd.location, changed.parameters = rows.former, changed.parameters | counts
-    send(rows, changed, alterTableOpType="ALTERLOCATION")
+    rows.send(changed, alterTableOpType="ALTERLOCATION")
     assert FILE in rows.names()
 
 
 def test_files_that_moved_are_counted(rows: Any) -> None:
     rows.rewrite([])
     write_file(f"{rows.former}/{FILE}")
-    changed = read(rows)
+    changed = rows.read()
     changed.parameters = {"spark_query_id": changed.parameters["spark_query_id"]}
-    send(rows, changed)
-    assert read(rows).parameters["numFiles"] == str(len(rows.names()))
+    rows.send(changed)
+    assert rows.read().parameters["numFiles"] == str(len(rows.names()))
 
 
 def test_files_of_another_serde_or_other_buckets_stay(metastore_client: Any) -> None:

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from hashlib import blake2b
 from typing import TypeAlias
 
-from metastore.domain.data_files import is_foreign
 from metastore.domain.query_ids import MARK, token_of
-from metastore.errors import ConflictError
 from metastore.services.files.change_loop import Attempt
+from metastore.services.files.late_files import late_files, move_late, name_hash
 from metastore.services.files.replaced_locations import ReplacedError
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.locations import UNUSED
-from metastore.storage.repositories.retired_locations import Rewrite
+from metastore.storage.repositories.rewrites import Rewrite
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
@@ -36,7 +34,7 @@ def rewrite(old: StorageDescriptor, new: StorageDescriptor, entry: PublishPartit
     """
     if entry.foreignFiles is None or not old.location or _reading(old) != _reading(new):
         return []
-    known = sorted(map(_hash, entry.foreignFiles))
+    known = sorted(map(name_hash, entry.foreignFiles))
     return [Rewrite(paths.canonical(old.location), paths.canonical(new.location), known)]
 
 
@@ -61,7 +59,7 @@ class FormerDirectories:
             for location in error.locations:
                 names = [paths.name(file.location) for file in self._warehouse.children(location)[0]]
                 with self._store.transaction(audited=False) as work:
-                    work.retired_locations.leave(error.table_id, location, list(map(_hash, names)))
+                    work.rewrites.leave(error.table_id, location, list(map(name_hash, names)))
             raise
 
     def look(self, required: Sequence[str]) -> list[str]:
@@ -92,7 +90,7 @@ class FormerDirectories:
             return
         written = [old for old, new in changes if MARK in (old.parameters or {}) and _stays(old.sd, new.sd)]
         tokens = {paths.canonical(owner.sd.location): token_of(owner.parameters[MARK]) for owner in written}
-        if tokens and (rewrites := work.retired_locations.rewritten_at(stored.ref.id, list(tokens))):
+        if tokens and (rewrites := work.rewrites.at(stored.ref.id, list(tokens))):
             used = work.locations.referred([one.source for one in rewrites])  # by what was created there meanwhile
             unused = [one for one in rewrites if not used.get(one.source, UNUSED).itself]
             self._wanted |= {one.source: (one, tokens[one.target]) for one in unused}
@@ -100,15 +98,10 @@ class FormerDirectories:
 
     def _move(self, rewritten: Rewrite, token: str | None) -> None:
         """Moves files. Raises ConflictError if that is impossible."""
-        source, target, known = rewritten.source, rewritten.target, set(rewritten.foreign_files)
-        names = [paths.name(file.location) for file in self._warehouse.children(source)[0]]
-        late = [name for name in names if is_foreign(name, token) and _hash(name) not in known]
-        if late and not paths.on_one_file_system(source, target):
-            raise ConflictError(f"The rows of {source} were rewritten at {target}: move {late[0]} there, and try again")
-        for text in [text for text in self._counted if late and paths.canonical(text) == target]:
+        late = late_files(self._warehouse, rewritten, token)
+        move_late(self._warehouse, rewritten, late)
+        for text in [text for text in self._counted if late and paths.canonical(text) == rewritten.target]:
             del self._counted[text]
-        for name in late:
-            self._warehouse.move_file(paths.join(source, name), paths.join(target, name))
 
 
 def _reading(sd: StorageDescriptor) -> tuple[object, ...]:
@@ -120,8 +113,3 @@ def _reading(sd: StorageDescriptor) -> tuple[object, ...]:
 
 def _stays(old: StorageDescriptor, new: StorageDescriptor) -> bool:
     return bool(old.location and new.location) and paths.same(old.location, new.location)
-
-
-def _hash(name: str) -> int:
-    """Returns a number of 64 bits that takes less room than a name. A name may have bytes that are not UTF-8."""
-    return int.from_bytes(blake2b(name.encode(errors="surrogateescape"), digest_size=8).digest(), signed=True)

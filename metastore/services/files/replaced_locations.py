@@ -16,7 +16,8 @@ from metastore.services.rules.tables import DATES, locations_of
 from metastore.storage.mapping.descriptors import without_locations
 from metastore.storage.references import StoredTable
 from metastore.storage.repositories.locations import UNUSED
-from metastore.storage.repositories.retired_locations import REPLACED, Rewrite
+from metastore.storage.repositories.retired_locations import REPLACED
+from metastore.storage.repositories.rewrites import Rewrite
 from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.roots import Roots
@@ -83,7 +84,7 @@ def retire(work: UnitOfWork, stored: StoredTable, roots: Roots, replacement: Rep
     work.retired_locations.forget([paths.canonical(text) for text in current])
     canonical = [paths.canonical(text) for text in unused]
     work.retired_locations.add(stored.ref.id, root_of(stored), canonical, REPLACED, query_id, drop_id)
-    work.retired_locations.rewrite(stored.ref.id, [one for one in rewrites if one.source in canonical])
+    work.rewrites.add(stored.ref.id, [one for one in rewrites if one.source in canonical])
     return unused
 
 

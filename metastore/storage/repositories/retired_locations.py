@@ -28,17 +28,6 @@ class RetiredLocation(NamedTuple):
     query_id: str
 
 
-class Rewrite(NamedTuple):
-    """The rewrite of the rows of a location (canonical) to another one.
-
-    `foreign_files`: hashes of the names of the files that were read, of programs without writes of this metastore.
-    """
-
-    source: str
-    target: str
-    foreign_files: Sequence[int]
-
-
 class ScheduledRemoval(NamedTuple):
     """The removal of a replaced location. `paths`: empty to remove all of it."""
 
@@ -55,24 +44,7 @@ _ADD = text("""
     ON CONFLICT (location) WHERE kind = 'remove' DO UPDATE SET
         table_id = excluded.table_id, root = excluded.root, decided_at = excluded.decided_at,
         reason = excluded.reason, query_id = excluded.query_id, drop_id = excluded.drop_id,
-        rewritten_at = NULL, foreign_files = NULL
-""")
-# Rows that were rewritten before are now in the later location, too.
-_REWRITE = text("""
-    UPDATE file_operations AS known SET
-        rewritten_at = new.target,
-        foreign_files = CASE WHEN known.location = new.source THEN cast(string_to_array(new.files, ',') AS bigint[])
-                             ELSE known.foreign_files END
-    FROM unnest(
-        cast(:sources AS text[]), cast(:targets AS text[]), cast(:files AS text[])
-    ) AS new(source, target, files)
-    WHERE known.kind = 'remove' AND known.reason = 'replaced' AND known.table_id = :table_id
-        AND (known.location = new.source OR known.rewritten_at = new.source)
-""")
-_LEAVE = text("""
-    UPDATE file_operations SET foreign_files = ARRAY(SELECT DISTINCT unnest(foreign_files || cast(:files AS bigint[])))
-    WHERE kind = 'remove' AND reason = 'replaced' AND table_id = :table_id AND location = :location
-        AND foreign_files IS NOT NULL
+        rewritten_at = NULL, foreign_files = NULL, late_files = NULL, look_at = NULL
 """)
 _CLEAR_TARGET = text("""
     DELETE FROM file_operations
@@ -90,7 +62,7 @@ _MOVE = text("""
 """)
 _SCHEDULE = text("""
     UPDATE file_operations AS known SET reason = new.reason, places = string_to_array(new.places, E'\\x01'), root = '',
-        drop_id = NULL, decided_at = now(), lease_ends_at = now() + :lease,
+        drop_id = NULL, decided_at = now(), lease_ends_at = now() + :lease, look_at = NULL,
         token = coalesce(known.token, gen_random_uuid()::text)
     FROM unnest(
         cast(:locations AS text[]), cast(:moments AS timestamptz[]), cast(:reasons AS text[]), cast(:places AS text[])
@@ -122,29 +94,6 @@ class RetiredLocations(Repository):
         if locations:
             values = {"table_id": table_id, "root": root, "locations": list(locations)}
             self._connection.execute(_ADD, values | {"reason": reason, "query_id": query_id, "drop_id": drop_id})
-
-    def rewrite(self, table_id: int, rewrites: Sequence[Rewrite]) -> None:
-        """Records where the rows of replaced locations are now."""
-        if rewrites:
-            values = {
-                "table_id": table_id,
-                "sources": [one.source for one in rewrites],
-                "targets": [one.target for one in rewrites],
-                "files": [",".join(map(str, one.foreign_files)) for one in rewrites],
-            }
-            self._connection.execute(_REWRITE, values)
-
-    def rewritten_at(self, table_id: int, targets: Sequence[str]) -> list[Rewrite]:
-        """Returns the replaced locations whose rows are in these locations, as long as they are not cleaned."""
-        columns = _COLUMNS.location, _COLUMNS.rewritten_at, _COLUMNS.foreign_files
-        of_table = _COLUMNS.table_id == table_id, is_text_among(_COLUMNS.rewritten_at, targets)
-        query = select(*columns).where(_RETIRED, *of_table, _COLUMNS.foreign_files.is_not(None))
-        return [Rewrite(*row) for row in self._connection.execute(query.order_by(_COLUMNS.location))]
-
-    def leave(self, table_id: int, location: str, files: Sequence[int]) -> None:
-        """Adds hashes of names of files that stay in a replaced location whose rows were rewritten."""
-        values = {"table_id": table_id, "location": location, "files": list(files)}
-        self._connection.execute(_LEAVE, values)
 
     def forget(self, locations: Sequence[str], table_id: int | None = None) -> list[str]:
         """Deletes the records of locations that are in use again or gone; returns those that existed.

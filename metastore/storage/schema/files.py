@@ -54,6 +54,9 @@ file_operations = Table(
     # read, as hashes of their names.
     Column("rewritten_at", Name),
     Column("foreign_files", ARRAY(BigInteger)),
+    Column("late_files", ARRAY(BigInteger)),  # the others that were there at the last look, as hashes
+    time_column("look_at"),  # when a server looks for late files
+    Index("file_operations_look_at_idx", "look_at", postgresql_where=text("look_at IS NOT NULL")),
     Index(
         "file_operations_rewritten_at_idx",
         "rewritten_at",

@@ -22,7 +22,7 @@ from metastore.client.errors import ClientError
 from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
 from spark_client import Session
 from tests.bench.writing.carer import carers
-from tests.bench.writing.engines import Engine, EngineError, listed
+from tests.bench.writing.engines import Acknowledged, Engine, EngineError, listed
 from tests.bench.writing.files import unreferenced
 from tests.bench.writing.plain import Row
 from tests.bench.writing.writer import KILLED
@@ -47,7 +47,7 @@ CHECKED: Final = 10  # kills after which the files are compared with the catalog
 class Ledger:
     """What was written to the busy table. A failed write may be visible, but not half of it, and not twice."""
 
-    acknowledged: set[int] = field(default_factory=set)
+    acknowledged: Acknowledged = field(default_factory=Acknowledged)
     attempted: set[int] = field(default_factory=set)
     written: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
@@ -55,14 +55,14 @@ class Ledger:
     wrong: list[str] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
-    def check(self, seen: Counter[Row], before: set[int], reader: str) -> None:
-        """Compares the rows that a reader saw, which began when the writes `before` were acknowledged."""
+    def check(self, seen: Counter[Row], before: set[int], begun: float, reader: str) -> None:
+        """Compares the rows that a reader saw, which began at this time, when the writes `before` were acknowledged."""
         self.reads[reader] += 1
         writes = {row[1] for row in seen}
         expected = Counter(row for number in writes for row in rows(number))
         if seen != expected:
             self.wrong.append(f"{reader}: {dict((seen - expected) + (expected - seen))} are wrong")
-        if lost := before - writes:
+        if lost := self.acknowledged.lost(before, writes, begun):
             self.wrong.append(f"{reader}: writes {sorted(lost)} are lost")
         if unknown := writes - self.attempted:
             self.wrong.append(f"{reader}: writes {sorted(unknown)} were not made")
@@ -85,7 +85,8 @@ class Figures:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kills.items()))
         return (
             f"{self.kills.total()} kills ({kinds}) in {self.seconds:.0f} s, {self.finished} programs ended before; "
-            f"{len(ledger.acknowledged)} writes beside them ({listed(ledger.written)}), {ledger.failed.total()}"
+            f"{len(ledger.acknowledged.numbers)} writes beside them ({listed(ledger.written)}; "
+            f"{len(ledger.acknowledged.late)} visible later), {ledger.failed.total()}"
             f" told of a conflict ({listed(ledger.failed)}); {ledger.reads.total()} reads ({listed(ledger.reads)}); "
             f"{self.undropped} partitions undropped; files compared {self.checks} times; "
             f"{len(self.wrong) + len(ledger.wrong)} wrong"
@@ -136,7 +137,10 @@ def care_kills(
         with beside.paused():
             figures.wrong += [*tables.check_files(), *tables.check_other(care)]
             figures.checks += 1
-            figures.ledger.check(beside.read(), set(figures.ledger.acknowledged), "at the end")
+            figures.ledger.acknowledged.wait()
+            figures.ledger.check(
+                beside.read(), set(figures.ledger.acknowledged.numbers), time.monotonic(), "at the end"
+            )
     figures.seconds = time.monotonic() - began
     return figures
 
@@ -297,13 +301,13 @@ class _Beside:
                     ledger.failed[engine.name] += 1
                 else:
                     ledger.written[engine.name] += 1
-                    ledger.acknowledged.add(number)
+                    ledger.acknowledged.add(number, engine)
 
     def _look(self, engine: Engine) -> None:
         while not self._stopped.wait(PAUSE):
-            before = set(self._ledger.acknowledged)
+            before, begun = set(self._ledger.acknowledged.numbers), time.monotonic()
             try:
-                self._ledger.check(engine.read("busy", list(range(PARTITIONS))), before, engine.name)
+                self._ledger.check(engine.read("busy", list(range(PARTITIONS))), before, begun, engine.name)
             except Exception as error:  # noqa: BLE001 - what a reader meets is what is to be told
                 self._ledger.wrong.append(f"{engine.name}: {type(error).__name__}: {str(error)[:300]}")
 

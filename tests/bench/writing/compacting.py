@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from metastore.client.errors import ClientError
 from spark_client import Session, scan_report
-from tests.bench.writing.engines import Engine, EngineError, listed
+from tests.bench.writing.engines import Acknowledged, Engine, EngineError, listed
 from tests.bench.writing.plain import Row
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
@@ -48,7 +48,7 @@ class Figures:
     files_before: int = 0
     files_after: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
-    acknowledged: set[int] = field(default_factory=set)
+    acknowledged: Acknowledged = field(default_factory=Acknowledged)
     written: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
     messages: Counter[str] = field(default_factory=Counter)  # of failed writes
@@ -59,9 +59,9 @@ class Figures:
         done, written, failed, reads = map(listed, (self.outcomes, self.written, self.failed, self.reads))
         return (
             f"{self.files_before:,} files become {self.files_after:,} in {self.seconds:.0f} s ({done}), beside "
-            f"{len(self.acknowledged):,} writes ({written}), {self.failed.total()} told of conflicts ({failed}), and "
-            f"{self.reads.total():,} reads ({reads}); a query {self.query_before:.1f} s before, "
-            f"{self.query_after:.1f} s after; {len(self.wrong)} wrong"
+            f"{len(self.acknowledged.numbers):,} writes ({written}; {len(self.acknowledged.late)} visible later), "
+            f"{self.failed.total()} told of conflicts ({failed}), and {self.reads.total():,} reads ({reads}); a query "
+            f"{self.query_before:.1f} s before, {self.query_after:.1f} s after; {len(self.wrong)} wrong"
         )
 
 
@@ -150,7 +150,7 @@ class Compacting:
                 figures.messages[f"{engine.name}: {str(error)[:200]}"] += 1
             else:
                 figures.written[engine.name] += 1
-                figures.acknowledged.add(number)
+                figures.acknowledged.add(number, engine)
 
     def _place(self, number: int) -> int:
         """Returns the partition of a write: all of them in an order without neighbours."""
@@ -161,23 +161,24 @@ class Compacting:
         while not self._stopped.wait(random.uniform(0, 2 * self._pause)):
             recent = list(self._attempted)[-_READ:]
             chosen = sorted({*map(self._place, recent), random.randrange(self._partitions)})
-            before = set(figures.acknowledged)
+            before, begun = set(figures.acknowledged.numbers), time.monotonic()
             try:
                 seen = engine.read(_TABLE, chosen)
             except Exception as error:  # noqa: BLE001 - what a reader meets is what is to be told
                 figures.wrong.append(f"{engine.name}: {type(error).__name__}: {str(error)[:300]}")
                 continue
             figures.reads[engine.name] += 1
-            figures.wrong += [f"{engine.name}: {fault}" for fault in self._faults(chosen, seen, before)]
+            figures.wrong += [f"{engine.name}: {fault}" for fault in self._faults(chosen, seen, before, begun)]
 
-    def _faults(self, chosen: list[int], seen: Counter[Row], before: set[int]) -> Iterator[str]:
-        """Yields what is wrong with the rows of some partitions. `before`: the writes that a reader must see."""
+    def _faults(self, chosen: list[int], seen: Counter[Row], before: set[int], begun: float) -> Iterator[str]:
+        """Yields what is wrong with the rows of some partitions. `before`: the acknowledged writes when it began."""
         expected = Counter({(id_, _FIRST, place): 1 for place in chosen for id_ in range(self._rows_of_all)})
         written = {row[1] for row in seen if row[1] != _FIRST}
         expected.update((number, number, self._place(number)) for number in written)
         if seen != expected:
             yield f"{dict(list(((seen - expected) + (expected - seen)).items())[:5])} are wrong"
-        if lost := {number for number in before if self._place(number) in chosen} - written:
+        there = {number for number in before if self._place(number) in chosen}
+        if lost := self._figures.acknowledged.lost(there, written, begun):
             yield f"writes {sorted(lost)} are lost"
         if unknown := written - self._attempted.keys():
             yield f"writes {sorted(unknown)} were not made"
@@ -197,6 +198,7 @@ class Compacting:
     def _compare(self) -> None:
         """Compares all partitions with their first rows and the writes. A failed write may be visible."""
         figures = self._figures
+        figures.acknowledged.wait()
         rows = self._spark.sql(f"SELECT id, count(*) FROM {_TABLE} WHERE k != {_FIRST} GROUP BY id").collect()
         written = dict(map(tuple, rows))
         numbers = f"range({max(self._attempted, default=0) + 1})"
@@ -212,7 +214,7 @@ class Compacting:
         for place, (count, total) in expected.items():
             if found.get(place) != (count, total):
                 figures.wrong.append(f"partition {place} has {found.get(place)}, not {(count, total)}")
-        if lost := figures.acknowledged - set(written):
+        if lost := figures.acknowledged.numbers - set(written):
             figures.wrong.append(f"writes are lost: {[(number, self._attempted[number]) for number in sorted(lost)]}")
         if twice := [number for number, count in written.items() if count > 1]:
             figures.wrong.append(f"writes {twice} are there twice")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,6 +19,7 @@ from tests.fixtures.server import Server
 from tests.interop.trino import TrinoError, running_trino
 
 NAMES: Final = ("programs", "spark", "hive", "trino")
+_DELAY: Final = 150  # seconds: two looks of the server at least half a minute apart, on a busy machine
 
 _SELECT: Final = "SELECT id, k, p FROM {table} WHERE p IN ({chosen})"
 
@@ -30,11 +32,14 @@ class Engine(NamedTuple):
     """One writer and one reader, which run at the same time.
 
     `insert` adds rows of one partition to a table, and raises EngineError. `read` returns the rows of some partitions.
+    `delay`: seconds until rows have to be visible. Those that plain Spark puts where the rows were before a rewrite are
+    moved by the server.
     """
 
     name: str
     insert: Callable[[str, list[Row]], object]
     read: Callable[[str, list[int]], Counter[Row]]
+    delay: float = 0
 
 
 @contextmanager
@@ -66,7 +71,7 @@ def _programs(server: Server) -> Iterator[Engine]:
 @contextmanager
 def _spark(server: Server) -> Iterator[Engine]:
     with _sessions("plain Spark", "spark", server, "REFRESH TABLE {table}") as engine:  # it keeps the lists of files
-        yield engine
+        yield engine._replace(delay=_DELAY)
 
 
 @contextmanager
@@ -125,6 +130,31 @@ def _process(kind: str, server: Server) -> Iterator[Callable[[str], list[list[An
             return list(answer["rows"])
 
         yield run
+
+
+class Acknowledged:
+    """The writes that engines have acknowledged, by number."""
+
+    def __init__(self) -> None:
+        self.numbers: set[int] = set()
+        self.late: set[int] = set()
+        """Those that a reader did not see at once, within the delay of their engine."""
+        self._due: dict[int, float] = {}
+
+    def add(self, number: int, engine: Engine) -> None:
+        """Adds a write that an engine has just acknowledged."""
+        self._due[number] = time.monotonic() + engine.delay
+        self.numbers.add(number)
+
+    def lost(self, before: set[int], seen: set[int], begun: float) -> set[int]:
+        """Returns the writes, out of those `before` a read began, that it had to see and has not."""
+        missing = before - seen
+        self.late |= {number for number in missing if self._due[number] > begun}
+        return {number for number in missing if self._due[number] <= begun}
+
+    def wait(self) -> None:
+        """Waits until all writes have to be visible."""
+        time.sleep(max(0.0, max(self._due.values(), default=0) - time.monotonic()))
 
 
 def listed(counted: Counter[str]) -> str:

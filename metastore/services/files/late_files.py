@@ -1,0 +1,108 @@
+"""Late files: a program has put them where the rows were before a rewrite, and nobody reads them there.
+
+Plain Spark puts the files of an INSERT at the location that it has planned with, and alters no partition. The server
+looks into former directories from time to time, and before it cleans them (docs/decisions/048-late-files.md).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Final
+
+from metastore.domain.data_files import is_foreign
+from metastore.domain.query_ids import token_of
+from metastore.errors import ConflictError, MetastoreError
+from metastore.services.files.journal import Journal
+from metastore.storage.repositories.locations import UNUSED
+from metastore.storage.repositories.rewrites import Rewrite
+from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
+
+_BATCH: Final = 100  # locations
+log = logging.getLogger("metastore.files")
+
+
+class LateFiles:
+    """Moves late files to the rows, whoever has left them. Concurrent servers look into different directories."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal, self._store, self._warehouse = journal, journal.store, journal.warehouse
+
+    def look(self) -> None:
+        """Looks into the directories that are due, and moves the files that were there at the last look, too.
+
+        A client whose call the server is about to reject has put its files there just before. They have to stay,
+        because its user repeats the statement.
+        """
+        while not self._journal.lineage.problem():
+            with self._store.transaction(audited=False) as work:
+                due = work.rewrites.claim(_BATCH)
+            for rewrite in due:
+                try:
+                    self._look(rewrite)
+                except MetastoreError as error:
+                    log.warning("%s has files that came late and cannot be moved: %s", rewrite.source, error)
+            if len(due) < _BATCH:
+                return
+
+    def collect(self, locations: Sequence[str]) -> dict[str, str]:
+        """Moves all late files of locations (canonical) that are to be removed. Returns the errors by location."""
+        with self._store.read() as work:
+            rewrites = work.rewrites.of(locations)
+        errors = {}
+        for rewrite in rewrites:
+            try:
+                if late_files(self._warehouse, rewrite, token_of(rewrite.query_id)):
+                    self._move(rewrite)
+            except MetastoreError as error:
+                errors[rewrite.source] = str(error)
+        return errors
+
+    def _look(self, rewrite: Rewrite) -> None:
+        late = late_files(self._warehouse, rewrite, token_of(rewrite.query_id))
+        seen = [name for name in late if name_hash(name) in rewrite.late_files]
+        if len(seen) < len(late):
+            with self._store.transaction(audited=False) as work:
+                work.rewrites.note_late(rewrite.source, list(map(name_hash, late)))
+        if seen:
+            self._move(rewrite, seen)
+
+    def _move(self, found: Rewrite, names: Sequence[str] | None = None) -> None:
+        """Moves late files (None: all) if the rows are where they were rewritten, and the directory is not in use."""
+        with self._store.read() as work:
+            rewrites = work.rewrites.of([found.source])  # may have changed
+            uses = work.locations.referred([found.source, *(one.target for one in rewrites)])
+        for rewrite in rewrites:
+            if uses.get(rewrite.source, UNUSED).itself or not uses.get(rewrite.target, UNUSED).itself:
+                continue
+            late = late_files(self._warehouse, rewrite, token_of(rewrite.query_id))
+            moved = [name for name in late if names is None or name in names]
+            move_late(self._warehouse, rewrite, moved)
+            if moved:
+                log.info("%s files that came late to %s are at %s now", len(moved), rewrite.source, rewrite.target)
+
+
+def late_files(warehouse: Warehouse, rewrite: Rewrite, token: str | None) -> list[str]:
+    """Returns the names of the files of a former directory that nobody has read.
+
+    `token`: of the table's registered writes, whose files are never late.
+    """
+    names = [paths.name(file.location) for file in warehouse.children(rewrite.source)[0]]
+    known = set(rewrite.foreign_files)
+    return [name for name in names if is_foreign(name, token) and name_hash(name) not in known]
+
+
+def move_late(warehouse: Warehouse, rewrite: Rewrite, names: Sequence[str]) -> None:
+    """Moves files to the rows. Raises ConflictError if that is impossible."""
+    source, target = rewrite.source, rewrite.target
+    if names and not paths.on_one_file_system(source, target):
+        raise ConflictError(f"The rows of {source} were rewritten at {target}: move {names[0]} there, and try again")
+    for name in names:
+        warehouse.move_file(paths.join(source, name), paths.join(target, name))
+
+
+def name_hash(name: str) -> int:
+    """Returns a number of 64 bits that takes less room than a name. A name may have bytes that are not UTF-8."""
+    return int.from_bytes(blake2b(name.encode(errors="surrogateescape"), digest_size=8).digest(), signed=True)
