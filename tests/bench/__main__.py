@@ -95,10 +95,12 @@ def main(
 def _of_size(workload: Workload, sides: Sequence[Side], database: Postgres, seconds: float) -> Iterator[Row | Fact]:
     yield from measures.fill(workload, sides, database)
     yield from _tolerant(measures.read(workload, sides, database, seconds))
+    yield from _tolerant(measures.floor(workload, sides[0], database, seconds))
     yield from _tolerant(measures.read_changed(workload, sides, database, seconds))
     yield from _tolerant(measures.plan(workload, sides[0], database, seconds))
     if workload.partitions >= LARGE:
         yield from _tolerant(measures.large_reply(workload, sides[0]))
+        yield from _tolerant(measures.maintain(workload, sides[0], database))
     yield from _tolerant(measures.write(workload, sides, database))
     for side in sides:
         database.vacuum(side, full=True)

@@ -4,14 +4,16 @@ Operations that the other server does not support, or not in time, are measured 
 
 from __future__ import annotations
 
+import re
 import resource
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 
+from metastore.storage.repositories.tables import FIND as FIND_TABLES
 from tests.bench.load import Connection, Load, Timing, encode, spread, timing
 from tests.bench.servers import Postgres, Side
 from tests.bench.workload import Workload
@@ -102,6 +104,37 @@ def plan(workload: Workload, ours: Side, postgres: Postgres, seconds: float) -> 
         connection.call(workload.skew())
     row = Row("plan_scan, 1 partition, skewed", workload.partitions)
     yield _interleaved(row, workload.plan(), 1, [ours], postgres, seconds)
+
+
+def maintain(workload: Workload, ours: Side, postgres: Postgres) -> Iterator[Fact]:
+    """Measures what administrators do with the database of our server, which has all partitions."""
+    assert ours.database
+    size = workload.partitions
+    yield Fact(f"VACUUM ANALYZE, {size:,}", "s", {ours.name: seconds(lambda: postgres.vacuum(ours))})
+    rebuilt = seconds(lambda: postgres.run(ours, "REINDEX TABLE partitions"))
+    yield Fact(f"building all indexes of partitions, {size:,}", "s", {ours.name: rebuilt})
+    written: list[int] = []
+    yield Fact(f"pg_dump, {size:,}", "s", {ours.name: seconds(lambda: written.append(postgres.dump(ours.database)))})
+    yield Fact(f"size of the dump, {size:,}", "MB", {ours.name: written[0] / 1e6})
+
+
+def floor(workload: Workload, ours: Side, postgres: Postgres, duration: float) -> Iterator[Row]:
+    """Measures the SELECT of `get_table` by pgbench, on the same row: no server on this database can be faster."""
+    assert ours.database
+    script = re.sub(r"\$(\d)", r":p\1", FIND_TABLES[None].parts[FIND_TABLES[None].name].partition(" AS ")[2]) + ";\n"
+    names = {"catalog": "hive", "database": workload.database, "name": workload.table}
+    values = {f"p{place}": names[name] for place, name in enumerate(FIND_TABLES[None].order, 1)}
+    for connections in (1, 16):
+        row = Row(f"the SELECT of get_table by pgbench, {connections} connections", workload.partitions)
+        row.timings[ours.name] = postgres.pgbench(ours.database, script, values, connections, duration)
+        yield row
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """Returns how long an action takes."""
+    begun = time.perf_counter()
+    action()
+    return time.perf_counter() - begun
 
 
 def write(workload: Workload, sides: Sequence[Side], postgres: Postgres) -> Iterator[Row]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from sqlalchemy.engine import make_url
 
 from metastore.storage.postgres.embedded import EmbeddedPostgres
 from migrations import runner
+from tests.bench.load import Timing
 from tests.fixtures.database import execute
 from tests.fixtures.real_hive import find_jar, free_port, running_real_hive
 from tests.fixtures.server import running
@@ -28,10 +30,11 @@ DRIVER = "org.postgresql:postgresql:42.7.4"
 
 @dataclass(frozen=True)
 class Postgres:
-    """A PostgreSQL of its own. `url`: a database that exists."""
+    """A PostgreSQL of its own. `url`: a database that exists. `programs`: the folder of its programs."""
 
     url: str
     log: Path
+    programs: Path
 
     def create(self, name: str) -> str:
         """Creates an empty database. Returns its URL."""
@@ -51,13 +54,43 @@ class Postgres:
     def vacuum(self, side: Side, *, full: bool = False) -> None:
         """Does what autovacuum would do within a minute. `full`: also returns the space of deleted rows."""
         if side.database:
-            url = make_url(self.url).set(database=side.database).render_as_string(hide_password=False)
-            execute(url, "VACUUM FULL" if full else "VACUUM ANALYZE")
+            self.run(side, "VACUUM FULL" if full else "VACUUM ANALYZE")
+
+    def run(self, side: Side, statement: str) -> None:
+        """Executes a statement in the database of a server."""
+        execute(self._url(side.database), statement)
+
+    def dump(self, database: str) -> int:
+        """Makes a backup, and returns its size in bytes."""
+        url = make_url(self.url).set(drivername="postgresql", database=database).render_as_string(hide_password=False)
+        command = [self.programs / "pg_dump", "--format=custom", "--compress=1", f"--dbname={url}"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout
+            size = sum(map(len, iter(lambda: process.stdout.read(1 << 20), b"")))
+        if process.returncode:
+            raise RuntimeError(f"pg_dump ended with status {process.returncode}")
+        return size
+
+    def pgbench(self, database: str, script: str, values: dict[str, str], connections: int, seconds: float) -> Timing:
+        """Repeats a prepared statement. Returns calls a second, and the mean time of one instead of percentiles."""
+        command: list[str | Path] = [self.programs / "pgbench", "-n", "-M", "prepared", "-f", "-"]
+        command += ["-c", str(connections), "-j", "2", "-T", str(max(1, round(seconds)))]
+        command += [f"-D{name}={value}" for name, value in values.items()]
+        url = make_url(self.url)
+        command += ["-h", str(url.host), "-p", str(url.port), "-U", str(url.username), database]
+        told = subprocess.run(command, input=script, capture_output=True, text=True, check=True).stdout
+        number, mean, rate = (
+            float(re.findall(rf"^{label} ([\d.]+)", told, re.MULTILINE)[0])
+            for label in ("number of transactions actually processed:", "latency average =", "tps =")
+        )
+        return Timing(rate, mean, mean, round(number))
+
+    def _url(self, database: str | None) -> str:
+        return make_url(self.url).set(database=database).render_as_string(hide_password=False)
 
     def sum_of(self, side: Side, expression: str) -> float:
         """Returns an aggregate, or the size of something, over all partitions of our metastore."""
-        url = make_url(self.url).set(database=side.database).render_as_string(hide_password=False)
-        return float(Postgres(url, self.log).scalar(f"SELECT {expression} FROM partitions"))
+        return float(replace(self, url=self._url(side.database)).scalar(f"SELECT {expression} FROM partitions"))
 
     @contextmanager
     def counting(self, database: str) -> Iterator[list[int]]:
@@ -122,7 +155,7 @@ def postgres(folder: Path) -> Iterator[Postgres]:
         url = make_url(embedded.url).set(host="127.0.0.1", port=port, query={}).render_as_string(hide_password=False)
         execute(url, "ALTER SYSTEM SET log_line_prefix = '%d|%p|'")
         execute(url, "SELECT pg_reload_conf()")
-        yield Postgres(url, log)
+        yield Postgres(url, log, Path(server.bin_path))
 
 
 @contextmanager

@@ -81,7 +81,7 @@ _REFER_PRIVILEGES = Prepared(
     _REFERENCES.add_columns(literal_column("lower(tables.parameters ->> 'PARTITION_LEVEL_PRIVILEGE') = 'true'")),
 )
 _FIND_SCAN = Prepared("find_table_to_scan", _NAMED.add_columns(*map(literal_column, visible_columns("tables.id"))))
-_FIND: dict[str | None, Prepared] = {
+FIND: dict[str | None, Prepared] = {
     None: Prepared("find_table", _NAMED),
     "share": Prepared("find_table_to_share", _NAMED.with_for_update(of=tables, key_share=True, read=True)),
     "update": Prepared("find_table_to_update", _NAMED.with_for_update(of=tables, key_share=True)),
@@ -200,7 +200,7 @@ class Tables(Repository):
 
         Take a table lock before partition locks, as dropping a table does: otherwise the two could deadlock.
         """
-        stored = next(iter(self._read(_FIND[lock], **_values(table))), None)
+        stored = next(iter(self._read(FIND[lock], **_values(table))), None)
         return stored if stored and is_authorized(table, stored.ref.id) else None
 
     def find_scan(self, table: TableName) -> tuple[StoredTable, VisibleWrites] | None:
