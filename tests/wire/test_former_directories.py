@@ -17,7 +17,7 @@ import pytest
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import partition, table, unique
 from tests.wire.rewritten_rows import Partitioned, Whole
-from tests.wire.writing import begin, clean, local, publish, scanned, write_file
+from tests.wire.writing import begin, change, clean, local, publish, scanned, write_file
 from thrift_idl.gen.hive_metastore.ttypes import MetaException
 from thrift_idl.gen.metastore.ttypes import PublishMode, PublishPartition
 
@@ -181,6 +181,39 @@ def test_files_of_an_insert_that_is_rejected_stay_when_it_is_repeated(rows: Any)
     write_file(f"{rows.former}/{FILE}")
     rows.alter()
     assert FILE in rows.names()
+
+
+def test_a_client_that_read_long_before_does_not_bring_the_former_rows_back(
+    rows: Any, metastore_server: Server
+) -> None:
+    """An INSERT of Hive may take longer than a minute between reading the partition and altering it."""
+    before = rows.read()
+    rows.rewrite([])
+    place = rows.location()
+    age(metastore_server)
+    before.parameters["numFiles"] = "9"
+    with pytest.raises(MetaException, match="Another client has overwritten"):
+        rows.send(before)
+    before.parameters.pop("spark_query_id", None)  # it was read before the first write of our client
+    with pytest.raises(MetaException, match="Another client has overwritten"):
+        rows.send(before)
+    assert rows.location() == place
+
+
+def test_a_client_that_has_read_the_present_rows_may_choose_the_former_directory(
+    rows: Any, metastore_server: Server
+) -> None:
+    rows.rewrite([])
+    age(metastore_server)
+    changed = rows.read()
+    changed.sd.location, changed.parameters["colour"] = rows.former, "red"
+    rows.send(changed)
+    assert rows.location() == rows.former
+
+
+def age(server: Server) -> None:
+    """Makes replaced locations old."""
+    change(server.database_url, "UPDATE file_operations SET decided_at = '2000-01-01' WHERE reason = 'replaced'")
 
 
 def test_files_stay_if_the_call_is_rejected(metastore_client: Any) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Final, NamedTuple, TypeAlias
 
 from metastore.domain.partition_names import escape
+from metastore.domain.query_ids import MARK
 from metastore.domain.skew_directories import default_directory
 from metastore.domain.spark_schema import spelled_names
 from metastore.errors import ConflictError
@@ -27,7 +28,7 @@ Owner: TypeAlias = Table | Partition
 _SET_LOCATION: Final = ("ALTERLOCATION", "ALTERSKEWEDLOCATION")
 """Hive's clients name the statement (AlterTableType). Spark does not."""
 _JUST: Final = timedelta(minutes=1)
-"""How long a client may need from reading a table or partition to altering it."""
+"""How long a client may need from reading a table or partition to altering it, if no write is named."""
 
 
 class ReplacedError(ConflictError):
@@ -97,24 +98,37 @@ def check_not_replaced(
     properties of the client's EnvironmentContext.
 
     Hive's clients send the whole table or partition. If they have read it before an overwrite, they would bring the old
-    rows back. A client that changes only the location does so on purpose. A minute later, every location counts as
-    chosen by the client: Trino and Flink write partitions at their default location.
+    rows back. Such a client names another last write than the present one (MARK), or none. A client that names the
+    present one, or changes only the location, has chosen it; where nobody names a write, after a minute.
     """
     if "expected_version" in context or context.get("alterTableOpType") in _SET_LOCATION:
         return
     known = {text for old, _ in changes.values() for text in locations_of(old.sd)}
     labels: dict[str, str] = {}
+    outdated: list[str] = []
     for label, (old, new) in changes.items():
         changed = [text for text in paths.absolute(locations_of(new.sd)) if text not in known]
         if changed and _without_locations(old) != _without_locations(new):
             labels |= dict.fromkeys(map(paths.canonical, changed), label)
-    if labels and (replaced := work.retired_locations.replaced_since(stored.ref.id, list(labels), _JUST)):
+            outdated += map(paths.canonical, changed) if _last_write(old) != _last_write(new) else ()
+    if labels and (replaced := _replaced(work, stored.ref.id, list(labels), outdated)):
         raise ReplacedError(
             stored.ref.id,
             replaced,
             f"Another client has overwritten {labels[replaced[0]]}, which is no longer at {replaced[0]}: read it again "
             "and repeat the change. UNDROP restores the former rows",
         )
+
+
+def _replaced(work: UnitOfWork, table_id: int, locations: Sequence[str], outdated: Sequence[str]) -> list[str]:
+    """Returns the locations that were just replaced, and the `outdated` ones that were replaced at any time."""
+    just = work.retired_locations.replaced_since(table_id, locations, _JUST)
+    earlier = work.retired_locations.replaced_since(table_id, outdated, None) if outdated else []
+    return sorted({*just, *earlier})
+
+
+def _last_write(owner: Owner) -> str | None:
+    return (owner.parameters or {}).get(MARK)
 
 
 def _without_locations(owner: Owner) -> tuple[object, ...]:

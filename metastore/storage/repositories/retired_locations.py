@@ -105,10 +105,11 @@ class RetiredLocations(Repository):
             statement = statement.where(_COLUMNS.table_id == table_id)
         return list(self._connection.execute(statement.returning(_COLUMNS.location)).scalars())
 
-    def replaced_since(self, table_id: int, locations: Sequence[str], age: timedelta) -> list[str]:
-        """Returns the locations that a write to the table has replaced within this age."""
+    def replaced_since(self, table_id: int, locations: Sequence[str], age: timedelta | None) -> list[str]:
+        """Returns the locations that a write to the table has replaced within this age (None: that are not cleaned)."""
         of_table = _COLUMNS.table_id == table_id, is_text_among(_COLUMNS.location, locations)
-        query = select(_COLUMNS.location).where(_RETIRED, *of_table, _COLUMNS.decided_at > ago(age))
+        young = [] if age is None else [_COLUMNS.decided_at > ago(age)]
+        query = select(_COLUMNS.location).where(_RETIRED, *of_table, *young)
         return list(self._connection.execute(query.order_by(_COLUMNS.location)).scalars())
 
     def due(self, table_ids: Sequence[int] | None, grace: timedelta, *, kept: bool = False) -> list[RetiredLocation]:
