@@ -200,7 +200,7 @@ class PartitionAlterService(ChangingService):
             move = self._move(work, stored, rules.table, old, changed)
             admit_descriptors(self._warehouse.roots, rules.table, [changed.partition.sd], kept)
             forget_columns_of_partitions(work, stored.ref, rules.table, [(old, changed)])
-            work.partitions_write.update(stored.ref, [changed])
+            work.partitions_write.rename(stored.ref, changed)
             work.partitions_write.announce()
             work.record(*alter_partitions(table_text(rules.table), old_texts, [changed]))
             follow_renamed(work, stored, rules.table, changed)

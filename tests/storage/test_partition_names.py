@@ -79,6 +79,18 @@ def test_another_table_changes_nothing(both: tuple[Application, Application]) ->
     assert len(statements) == 1
 
 
+def test_an_alteration_keeps_the_names_and_a_rename_does_not(both: tuple[Application, Application]) -> None:
+    one, other = both
+    add(one, "a")
+    assert names(other) == ["ds=a"]
+    called(one, "alter_partition", "db", "t", partition("db", "t", ["a"], parameters={"numRows": "7"}))
+    with counted(other) as statements:
+        assert names(other) == ["ds=a"]
+    assert len(statements) == 1
+    called(one, "rename_partition", "db", "t", ["a"], partition("db", "t", ["b"]))
+    assert names(other) == ["ds=b"]
+
+
 def test_uncommitted_names_are_invisible_to_others(both: tuple[Application, Application]) -> None:
     one, other = both
     add(one, "a")

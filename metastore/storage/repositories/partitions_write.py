@@ -98,15 +98,16 @@ _INSERT = f"""
     SELECT array_agg(id ORDER BY name), pg_notify('{CHANNEL}', '') FROM stored
 """  # noqa: S608 - only constants of this module
 
-_UPDATE = f"""
+_REPLACE: Final = f"""
     WITH locations AS (DELETE FROM skewed_locations WHERE partition_id = ANY (cast(%(id)s AS bigint[])))
     UPDATE partitions AS old
-    SET name = new.name, "values" = new."values"::text[], keys = new.keys::text[], location = new.location,
+    SET {{}} "values" = new."values"::text[], keys = new.keys::text[], location = new.location,
         create_time = new.create_time, last_access_time = new.last_access_time, parameters = new.parameters,
         descriptor_id = new.descriptor_id, version = old.version + 1, encoded = {_ENCODED}
     FROM {_NEW}
     WHERE old.table_id = %(table_id)s AND old.id = new.id AND old.id = ANY (cast(%(id)s AS bigint[]))
 """  # noqa: S608 - only constants of this module
+_UPDATE, _RENAME = _REPLACE.format(""), _REPLACE.format("name = new.name,")
 
 
 def first_version(partition_id: int) -> int:
@@ -165,11 +166,18 @@ class PartitionsWrite(Repository):
         return ids
 
     def update(self, table: TableRef, changed: Sequence[NamedPartition]) -> None:
-        """Replaces partitions; their versions rise. Raises AlreadyExistsError if a new name is taken."""
+        """Replaces partitions, but not their names; their versions rise."""
+        self._replace(_UPDATE, table, changed)
+
+    def rename(self, table: TableRef, changed: NamedPartition) -> None:
+        """Replaces a partition; its version rises. Raises AlreadyExistsError if its new name is taken."""
+        self._changed_lists.add(table.id)
+        self._replace(_RENAME, table, [changed])
+
+    def _replace(self, statement: str, table: TableRef, changed: Sequence[NamedPartition]) -> None:
         if not changed:
             return
-        self._changed_lists.add(table.id)
-        run(self._connection, _UPDATE, **self._arrays(table, changed))
+        run(self._connection, statement, **self._arrays(table, changed))
         by_id = {partition.id: partition.partition for partition in changed if partition.id is not None}
         self._insert_locations(table, by_id)
 
