@@ -22,6 +22,7 @@ COMMANDS = {
     "races": ["tests.bench.faults", "races", "--rounds", "2"],
     "advice": ["tests.bench.advice", "--rows", "2000", "--partitions", "2", "--each", "500", "--queries", "5"],
     "repair": ["tests.bench.repair", "--partitions", "20"],
+    "many-tables": ["tests.bench.many_tables", "--tables", "200"],
     "planning": ["tests.bench.planning", "--partitions", "20", "--rounds", "1"],
     "compacting": ["tests.bench.writing", "compacting", "--partitions", "30", "--pause", "1"],
     "scan-record": ["tests.bench.scan_record", "--rounds", "10", "--calls", "2"],
@@ -48,6 +49,7 @@ LONG = (
         "compacting",
         "repair",
         "planning",
+        "many-tables",
         "races",
     ),
 )
@@ -58,6 +60,7 @@ PRINTED = {
     "hive-sql": "queries take more than",
     "discovery": "3 new directories among 20",
     "promises": "promises hold",
+    "many-tables": "names, types and comments of all",
     "races": "check: 0 problems",
     "advice": "bench.zipf",
     "scan-record": "the record",
