@@ -30,19 +30,22 @@ LOOK: Final = timedelta(seconds=30)
 """The shortest time between two looks into a replaced location."""
 _REWRITTEN: Final = "kind = 'remove' AND reason = 'replaced' AND foreign_files IS NOT NULL"
 _FIELDS: Final = "location, rewritten_at, foreign_files, query_id, coalesce(late_files, '{}')"
+# Not by the index of table_id: before an ANALYZE, PostgreSQL would read all rows of the table for each location.
+_OF_TABLE: Final = "known.kind = 'remove' AND known.reason = 'replaced' AND known.table_id + 0 = :table_id"
 # Rows that were rewritten before are now in the later location, too.
-_ADD = text("""
-    UPDATE file_operations AS known SET
-        rewritten_at = new.target,
-        foreign_files = CASE WHEN known.location = new.source THEN cast(string_to_array(new.files, ',') AS bigint[])
-                             ELSE known.foreign_files END,
-        look_at = CASE WHEN known.location = new.source THEN clock_timestamp() + :look ELSE known.look_at END
+_FOLLOW = text(f"""
+    UPDATE file_operations AS known SET rewritten_at = new.target
+    FROM unnest(cast(:sources AS text[]), cast(:targets AS text[])) AS new(source, target)
+    WHERE {_OF_TABLE} AND known.rewritten_at = new.source
+""")  # noqa: S608 - only constants of this module
+_ADD = text(f"""
+    UPDATE file_operations AS known SET rewritten_at = new.target, look_at = clock_timestamp() + :look,
+        foreign_files = cast(string_to_array(new.files, ',') AS bigint[])
     FROM unnest(
         cast(:sources AS text[]), cast(:targets AS text[]), cast(:files AS text[])
     ) AS new(source, target, files)
-    WHERE known.kind = 'remove' AND known.reason = 'replaced' AND known.table_id = :table_id
-        AND (known.location = new.source OR known.rewritten_at = new.source)
-""")
+    WHERE {_OF_TABLE} AND known.location = new.source
+""")  # noqa: S608 - only constants of this module
 _AT = text(f"""
     SELECT {_FIELDS} FROM file_operations
     WHERE {_REWRITTEN} AND table_id = :table_id AND rewritten_at = ANY (cast(:targets AS text[])) ORDER BY location
@@ -74,14 +77,11 @@ class Rewrites(Repository):
     def add(self, table_id: int, rewrites: Sequence[Rewrite]) -> None:
         """Records where the rows of replaced locations are now. The first look follows after `LOOK`."""
         if rewrites:
-            values = {
-                "table_id": table_id,
-                "sources": [one.source for one in rewrites],
-                "targets": [one.target for one in rewrites],
-                "files": [",".join(map(str, one.foreign_files)) for one in rewrites],
-                "look": LOOK,
-            }
-            self._connection.execute(_ADD, values)
+            sources, targets = [one.source for one in rewrites], [one.target for one in rewrites]
+            values = {"table_id": table_id, "sources": sources, "targets": targets}
+            self._connection.execute(_FOLLOW, values)
+            files = [",".join(map(str, one.foreign_files)) for one in rewrites]
+            self._connection.execute(_ADD, values | {"files": files, "look": LOOK})
 
     def at(self, table_id: int, targets: Sequence[str]) -> list[Rewrite]:
         """Returns the rewrites whose rows are in these locations."""
