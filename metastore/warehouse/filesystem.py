@@ -174,7 +174,7 @@ class Warehouse:
 
     def move_file(self, source: str, target: str) -> bool:
         """Moves a file to a location where none exists. Returns False if another call has moved it, or copied it where
-        nothing can be renamed: a file of the same size counts as its copy, and the file stays.
+        nothing can be renamed: a file of the same size counts as its copy, and the file is removed.
 
         Raises ConflictError if the target exists.
         """
@@ -186,6 +186,7 @@ class Warehouse:
                     size = files.size(old)
                     if literal_paths.has_renames(files) or size != files.size(new):
                         raise ConflictError(f"{source} cannot be moved: {target} exists")
+                    literal_paths.remove(files, old)
                 return False
             try:
                 literal_paths.move(files, old, new)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from metastore.errors import ConfigurationError, InvalidOperationError, UnavailableError
+from metastore.errors import ConfigurationError, ConflictError, InvalidOperationError, UnavailableError
 from metastore.warehouse import paths
 from metastore.warehouse.file_systems import opened
 from metastore.warehouse.filesystem import DirectoryStatistics, Warehouse
@@ -53,6 +53,20 @@ def test_many_directories_are_created_concurrently(warehouse: Warehouse) -> None
     assert list(warehouse.make_directories([outside, paths.join(warehouse.root, "new"), outside])) == [
         paths.join(warehouse.root, "new")
     ]
+
+
+def test_a_file_does_not_stay_beside_its_copy_where_nothing_can_be_renamed(warehouse: Warehouse) -> None:
+    """A call was interrupted between the copy and the removal."""
+    source, target = paths.join(warehouse.root, "t/a"), paths.join(warehouse.root, "t/new/a")
+    write(source, 3)
+    write(target, 3)
+    if warehouse.root.startswith("memory:"):
+        assert not warehouse.move_file(source, target)
+        assert not warehouse.exists(source)
+        write(source, 4)
+    with pytest.raises(ConflictError, match=r"cannot be moved: .* exists"):
+        warehouse.move_file(source, target)
+    assert warehouse.exists(source)
 
 
 def test_empty_parents_go_up_to_the_table(warehouse: Warehouse) -> None:
