@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from metastore.context import lacks
@@ -113,7 +113,8 @@ class PartitionAlterService(ChangingService):
             old_texts = befores([old for old, _ in pairs])
             changes = self._successors(work, stored, rules, pairs)
             _check_rights(table, rules.table, changes)
-            relocated = self._admit_locations(work, stored, rules.table, changes, context)
+            built = {old.name for old, sent in pairs if not sent.createTime}  # read ones have it
+            relocated = self._admit_locations(work, stored, rules.table, changes, context, built)
             owners = [(change.old.partition, change.new.partition) for change in changes]
             former.require_all_read(work, attempt, stored, owners, context)
             # Decided before statistics are filled in, which must not count as a change by the client.
@@ -158,19 +159,20 @@ class PartitionAlterService(ChangingService):
         table: Table,
         changes: Sequence[_Change],
         context: Mapping[str, str],
+        built: Container[str],
     ) -> list[str]:
-        """Checks changed locations. Returns the new ones that no partition of the call had before."""
+        """Checks changed locations. Returns the new ones that no partition of the call had before.
+
+        `built`: the names of partitions that the client has built.
+        """
         relocated = [change for change in changes if change.relocates]
         if not relocated:
             return []
         known = {text for change in changes for text in locations_of(change.old.partition.sd)}
         descriptors = [change.new.partition.sd for change in relocated]
         admit_descriptors(self._warehouse.roots, table, descriptors, known)
-        pairs = {
-            f"{stored.ref.name} partition {change.old.name}": (change.old.partition, change.new.partition)
-            for change in relocated
-        }
-        check_not_replaced(work, stored, pairs, context)
+        pairs = {change.old.name: (change.old.partition, change.new.partition) for change in relocated}
+        check_not_replaced(work, stored, pairs, context, built)
         return [sd.location for sd in descriptors if sd.location and sd.location not in known]
 
     def rename(self, table: TableName, values: Sequence[str], new: Partition) -> None:

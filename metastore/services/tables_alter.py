@@ -67,7 +67,7 @@ class TableAlterService(ChangingService):
             check_commit(old, new, context.get(EXPECTED_KEY))
             # A repeated attempt begins with the table that the client sent.
             after = self._alteration.successor(database, old, copy.deepcopy(new), context)
-            check_not_replaced(work, stored, {str(name): (old, after)}, context)
+            check_not_replaced(work, stored, {"": (old, after)}, context)
             former.require_all_read(work, attempt, stored, [(old, after)], context)
             alteration = Alteration(stored, old, after, context, counted, cascade)
             return self._alteration.alter(work, attempt, alteration)

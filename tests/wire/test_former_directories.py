@@ -211,6 +211,20 @@ def test_a_client_that_has_read_the_present_rows_may_choose_the_former_directory
     assert rows.location() == rows.former
 
 
+def test_trino_overwrites_a_partition_at_its_default_location(metastore_client: Any, metastore_server: Server) -> None:
+    """It builds the partition without reading it: without the time of creation, and without our parameters."""
+    rows = Partitioned(metastore_client)
+    rows.rewrite([])
+    built = partition(*rows.name, ["1"])
+    built.sd.location, built.createTime = rows.former, None
+    built.parameters = {"presto_query_id": "20261129_000001_00001_k3vd7", "numFiles": "1"}
+    with pytest.raises(MetaException, match=r"has overwritten \S+ partition ds=1, which is no longer at"):
+        rows.send(built)
+    age(metastore_server)
+    rows.send(built)
+    assert rows.location() == rows.former
+
+
 def age(server: Server) -> None:
     """Makes replaced locations old."""
     change(server.database_url, "UPDATE file_operations SET decided_at = '2000-01-01' WHERE reason = 'replaced'")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple, TypeAlias
 
@@ -90,34 +90,45 @@ def retire(work: UnitOfWork, stored: StoredTable, roots: Roots, replacement: Rep
 
 
 def check_not_replaced(
-    work: UnitOfWork, stored: StoredTable, changes: Mapping[str, tuple[Owner, Owner]], context: Mapping[str, str]
+    work: UnitOfWork,
+    stored: StoredTable,
+    changes: Mapping[str, tuple[Owner, Owner]],
+    context: Mapping[str, str],
+    built: Container[str] = (),
 ) -> None:
     """Raises ConflictError if a write has just replaced one of the locations that a client sets.
 
-    `changes`: tables or partitions before and after the change, by the name for the error message. `context`: the
-    properties of the client's EnvironmentContext.
+    `changes`: the table, or its partitions, before and after the change, by the name of the partition (empty for the
+    table). `context`: the properties of the client's EnvironmentContext. `built`: names of partitions that the client
+    has not read, but built: Trino overwrites a partition so, at its default location.
 
     Hive's clients send the whole table or partition. If they have read it before an overwrite, they would bring the old
     rows back. Such a client names another last write than the present one (MARK), or none. A client that names the
-    present one, or changes only the location, has chosen it; where nobody names a write, after a minute.
+    present one, or changes only the location, has chosen it; where nobody names a write, or the client has built the
+    partition, after a minute.
     """
     if "expected_version" in context or context.get("alterTableOpType") in _SET_LOCATION:
         return
     known = {text for old, _ in changes.values() for text in locations_of(old.sd)}
     labels: dict[str, str] = {}
     outdated: list[str] = []
-    for label, (old, new) in changes.items():
+    for name, (old, new) in changes.items():
         changed = [text for text in paths.absolute(locations_of(new.sd)) if text not in known]
         if changed and _without_locations(old) != _without_locations(new):
-            labels |= dict.fromkeys(map(paths.canonical, changed), label)
-            outdated += map(paths.canonical, changed) if _last_write(old) != _last_write(new) else ()
+            labels |= dict.fromkeys(map(paths.canonical, changed), name)
+            if _last_write(old) != (named := _last_write(new)) and not (named is None and name in built):
+                outdated += map(paths.canonical, changed)
     if labels and (replaced := _replaced(work, stored.ref.id, list(labels), outdated)):
         raise ReplacedError(
             stored.ref.id,
             replaced,
-            f"Another client has overwritten {labels[replaced[0]]}, which is no longer at {replaced[0]}: read it again "
-            "and repeat the change. UNDROP restores the former rows",
+            f"Another client has overwritten {_label(stored, labels[replaced[0]])}, which is no longer at "
+            f"{replaced[0]}: read it again and repeat the change. UNDROP restores the former rows",
         )
+
+
+def _label(stored: StoredTable, partition: str) -> str:
+    return f"{stored.ref.name} partition {partition}" if partition else str(stored.ref.name)
 
 
 def _replaced(work: UnitOfWork, table_id: int, locations: Sequence[str], outdated: Sequence[str]) -> list[str]:
