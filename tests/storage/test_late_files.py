@@ -106,6 +106,16 @@ def test_a_directory_whose_late_file_cannot_move_is_not_cleaned(application: App
     assert local(f"{rows.location()}/{FILE}").read_text() == "new"
 
 
+def test_a_file_that_cannot_move_does_not_keep_the_others_back(application: Application, rows: Any) -> None:
+    rows.rewrite([])
+    write_file(f"{rows.former}/a{FILE}", "new")
+    write_file(f"{rows.former}/{FILE}", "new")
+    write_file(f"{rows.location()}/a{FILE}", "old")
+    look(application)
+    look(application)
+    assert FILE in rows.names()
+
+
 def test_files_of_a_rejected_call_stay(application: Application, rows: Any) -> None:
     """Hive puts its file there, alters what it has read before, and its user repeats the statement."""
     before = rows.read()

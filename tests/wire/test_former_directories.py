@@ -225,6 +225,17 @@ def test_trino_overwrites_a_partition_at_its_default_location(metastore_client: 
     assert rows.location() == rows.former
 
 
+def test_files_of_writes_stay_when_a_client_changes_their_id(rows: Any) -> None:
+    rows.rewrite([])
+    rows.rewrite([])
+    present = rows.names()
+    changed = rows.read()
+    changed.parameters["spark_query_id"] = "mine"
+    rows.send(changed)
+    rows.alter()
+    assert rows.names() == present
+
+
 def age(server: Server) -> None:
     """Makes replaced locations old."""
     change(server.database_url, "UPDATE file_operations SET decided_at = '2000-01-01' WHERE reason = 'replaced'")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from metastore.domain.query_ids import MARK, token_of
+from metastore.domain.query_ids import MARK
 from metastore.services.files.change_loop import Attempt
 from metastore.services.files.late_files import late_files, move_late, name_hash
 from metastore.services.files.replaced_locations import ReplacedError
@@ -44,7 +44,7 @@ class FormerDirectories:
     def __init__(self, warehouse: Warehouse, store: Store, counted: dict[str, DirectoryStatistics | None]) -> None:
         """`counted`: the counts of directories, by location. Those that get files are removed, to be counted again."""
         self._warehouse, self._store, self._counted = warehouse, store, counted
-        self._wanted: dict[str, tuple[Rewrite, str | None]] = {}
+        self._wanted: dict[str, Rewrite] = {}
         self._done: set[str] = set()
 
     @contextmanager
@@ -64,9 +64,9 @@ class FormerDirectories:
 
     def look(self, required: Sequence[str]) -> list[str]:
         """Moves the files that nobody has read from the directories that an attempt required. Returns the others."""
-        former = [location for location in required if location in self._wanted and location not in self._done]
-        for location in former:
-            self._move(*self._wanted[location])
+        former = {location for location in required if location in self._wanted} - self._done
+        for location in sorted(former):
+            self._move(self._wanted[location])
             self._done.add(location)
         return [location for location in required if location not in former]
 
@@ -89,19 +89,20 @@ class FormerDirectories:
         if "expected_version" in context:
             return
         written = [old for old, new in changes if MARK in (old.parameters or {}) and _stays(old.sd, new.sd)]
-        tokens = {paths.canonical(owner.sd.location): token_of(owner.parameters[MARK]) for owner in written}
-        if tokens and (rewrites := work.rewrites.at(stored.ref.id, list(tokens))):
+        targets = sorted({paths.canonical(owner.sd.location) for owner in written})
+        if targets and (rewrites := work.rewrites.at(stored.ref.id, targets)):
             used = work.locations.referred([one.source for one in rewrites])  # by what was created there meanwhile
             unused = [one for one in rewrites if not used.get(one.source, UNUSED).itself]
-            self._wanted |= {one.source: (one, tokens[one.target]) for one in unused}
+            self._wanted |= {one.source: one for one in unused}
             attempt.require_listed([one.source for one in unused], self._done)
 
-    def _move(self, rewritten: Rewrite, token: str | None) -> None:
+    def _move(self, rewritten: Rewrite) -> None:
         """Moves files. Raises ConflictError if that is impossible."""
-        late = late_files(self._warehouse, rewritten, token)
+        late = late_files(self._warehouse, rewritten)
         move_late(self._warehouse, rewritten, late)
-        for text in [text for text in self._counted if late and paths.canonical(text) == rewritten.target]:
-            del self._counted[text]
+        if late:
+            for text in [text for text in self._counted if paths.canonical(text) == rewritten.target]:
+                del self._counted[text]
 
 
 def _reading(sd: StorageDescriptor) -> tuple[object, ...]:

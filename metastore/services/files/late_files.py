@@ -1,7 +1,8 @@
 """Late files: a program has put them where the rows were before a rewrite, and nobody reads them there.
 
 Plain Spark puts the files of an INSERT at the location that it has planned with, and alters no partition. The server
-looks into former directories from time to time, and before it cleans them (docs/decisions/048-late-files.md).
+looks into former directories from time to time, and before it cleans them
+(docs/decisions/048-late-files-move-to-the-rows.md).
 """
 
 from __future__ import annotations
@@ -54,14 +55,14 @@ class LateFiles:
         errors = {}
         for rewrite in rewrites:
             try:
-                if late_files(self._warehouse, rewrite, token_of(rewrite.query_id)):
+                if late_files(self._warehouse, rewrite):
                     self._move(rewrite)
             except MetastoreError as error:
                 errors[rewrite.source] = str(error)
         return errors
 
     def _look(self, rewrite: Rewrite) -> None:
-        late = late_files(self._warehouse, rewrite, token_of(rewrite.query_id))
+        late = late_files(self._warehouse, rewrite)
         seen = [name for name in late if name_hash(name) in rewrite.late_files]
         if len(seen) < len(late):
             with self._store.transaction(audited=False) as work:
@@ -77,30 +78,36 @@ class LateFiles:
         for rewrite in rewrites:
             if uses.get(rewrite.source, UNUSED).itself or not uses.get(rewrite.target, UNUSED).itself:
                 continue
-            late = late_files(self._warehouse, rewrite, token_of(rewrite.query_id))
+            late = late_files(self._warehouse, rewrite)
             moved = [name for name in late if names is None or name in names]
             move_late(self._warehouse, rewrite, moved)
             if moved:
                 log.info("%s files that came late to %s are at %s now", len(moved), rewrite.source, rewrite.target)
 
 
-def late_files(warehouse: Warehouse, rewrite: Rewrite, token: str | None) -> list[str]:
+def late_files(warehouse: Warehouse, rewrite: Rewrite) -> list[str]:
     """Returns the names of the files of a former directory that nobody has read.
 
-    `token`: of the table's registered writes, whose files are never late.
+    Files of registered writes are never late. Clients may have changed the query id in the parameters.
     """
     names = [paths.name(file.location) for file in warehouse.children(rewrite.source)[0]]
-    known = set(rewrite.foreign_files)
+    known, token = set(rewrite.foreign_files), token_of(rewrite.query_id)
     return [name for name in names if is_foreign(name, token) and name_hash(name) not in known]
 
 
 def move_late(warehouse: Warehouse, rewrite: Rewrite, names: Sequence[str]) -> None:
-    """Moves files to the rows. Raises ConflictError if that is impossible."""
+    """Moves files to the rows. Raises ConflictError if that is impossible for one of them, after the others."""
     source, target = rewrite.source, rewrite.target
     if names and not paths.on_one_file_system(source, target):
         raise ConflictError(f"The rows of {source} were rewritten at {target}: move {names[0]} there, and try again")
+    conflict = None
     for name in names:
-        warehouse.move_file(paths.join(source, name), paths.join(target, name))
+        try:
+            warehouse.move_file(paths.join(source, name), paths.join(target, name))
+        except ConflictError as error:
+            conflict = conflict or error
+    if conflict:
+        raise conflict
 
 
 def name_hash(name: str) -> int:
