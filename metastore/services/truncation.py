@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from metastore.domain.column_statistics import ACCURATE, COUNTS
 from metastore.domain.names import TableName
+from metastore.domain.query_ids import MARK
 from metastore.errors import InvalidOperationError
 from metastore.services.files.change_loop import Attempt
 from metastore.services.files.changed_objects import ChangedObjects, Owner
 from metastore.services.files.cleaned_directories import OWN_DIRECTORIES
+from metastore.services.files.late_files import LateFiles
 from metastore.services.files.planning import plan_truncation
 from metastore.services.rules.lookup import get_table
 from metastore.services.rules.table_data import check_unprotected, directories, owns_data
@@ -41,9 +43,13 @@ class TruncationService(ChangingService):
             UnavailableError: files cannot be removed now. The removal is retried in the background.
         """
         entries: dict[str, list[str]] = {}  # by directory
+        former: set[str] = set()  # directories of the rows before a rewrite
 
         def look(required: Sequence[str]) -> None:
-            entries.update({directory: self._entries(directory) for directory in required})
+            # Files that have come late until now are truncated with the rows, and come back with them.
+            late = former.intersection(required)
+            LateFiles(self._journal).collect(sorted(late))
+            entries.update({text: [] if text in late else self._entries(text) for text in required})
 
         def plan(work: UnitOfWork, attempt: Attempt) -> list[int]:
             stored = get_table(work, name, lock="change")
@@ -57,7 +63,8 @@ class TruncationService(ChangingService):
             targets = ChangedObjects(work, stored, chosen)
             locations = [text for one in targets.structs for text in directories(one.sd)] if delete_data else []
             self._check_alone(work, stored, locations, targets.partition_ids)
-            attempt.require_listed(locations, entries)
+            former.update(_former(work, stored, targets.structs, locations))
+            attempt.require_listed([*former, *locations], entries)
             count = len(chosen or ())
             drop_id = self._retention.begin(work, NewDrop(TRUNCATED, name, count), stored, purge=purge)
             if drop_id is not None:
@@ -99,6 +106,13 @@ def _check_truncatable(table: Table) -> None:
             f"Cannot truncate non-managed table {TableName.of(table)}: it is a view, or an external table without "
             "external.table.purge=true"
         )
+
+
+def _former(work: UnitOfWork, stored: StoredTable, owners: Sequence[Owner], locations: Sequence[str]) -> Iterator[str]:
+    """Yields the directories where the rows of these locations were before a rewrite."""
+    if any(MARK in (owner.parameters or {}) for owner in owners):
+        present = set(map(paths.canonical, locations))
+        yield from {one.source for one in work.rewrites.at(stored.ref.id, sorted(present))} - present
 
 
 def _set_empty(owner: Owner) -> None:

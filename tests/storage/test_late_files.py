@@ -18,6 +18,7 @@ from tests.fixtures.application import called
 from tests.wire.builders import partition, unique
 from tests.wire.rewritten_rows import Partitioned, Whole
 from tests.wire.writing import clean, local, write_file
+from thrift_idl.gen.metastore.ttypes import UndropRequest
 
 FILE = "part-00000-0d3f.c000.snappy.parquet"
 
@@ -114,6 +115,37 @@ def test_a_file_that_cannot_move_does_not_keep_the_others_back(application: Appl
     look(application)
     look(application)
     assert FILE in rows.names()
+
+
+def test_files_that_came_late_are_truncated_with_the_rows(application: Application, rows: Any) -> None:
+    rows.rewrite([])
+    write_file(f"{rows.former}/{FILE}")
+    rows.client.truncate_table(*rows.name, None)
+    look(application)
+    look(application)
+    assert rows.names() == []
+    rows.client.undrop(UndropRequest(*rows.name))
+    assert FILE in rows.names()
+
+
+def test_a_file_that_comes_after_a_truncation_moves(application: Application, rows: Any) -> None:
+    rows.rewrite([])
+    rows.client.truncate_table(*rows.name, None)
+    write_file(f"{rows.former}/{FILE}")
+    look(application)
+    look(application)
+    assert rows.names() == [FILE]
+
+
+def test_a_partition_at_a_former_directory_is_truncated(application: Application) -> None:
+    rows = Partitioned(Direct(application))
+    rows.rewrite([])
+    other = partition(*rows.name, ["2"])
+    other.sd.location = rows.former
+    rows.client.add_partition(other)
+    write_file(f"{rows.former}/{FILE}")
+    rows.client.truncate_table(*rows.name, None)
+    assert list(local(rows.former).iterdir()) == []
 
 
 def test_files_of_a_rejected_call_stay(application: Application, rows: Any) -> None:
