@@ -15,7 +15,7 @@ from metastore.services.files.late_files import LateFiles
 from metastore.storage.repositories.rewrites import LOOK
 from metastore.storage.unit_of_work import Store
 from tests.fixtures.application import called
-from tests.wire.builders import partition, unique
+from tests.wire.builders import partition, table, unique
 from tests.wire.rewritten_rows import Partitioned, Whole
 from tests.wire.writing import clean, local, write_file
 from thrift_idl.gen.metastore.ttypes import UndropRequest
@@ -190,6 +190,21 @@ def test_files_of_a_new_partition_at_the_former_directory_stay(application: Appl
     look(application)
     look(application)
     assert FILE not in rows.names()
+    assert local(f"{rows.former}/{FILE}").exists()
+
+
+def test_no_file_moves_to_another_table(application: Application) -> None:
+    rows = Partitioned(Direct(application))
+    rows.rewrite([])
+    other = table(rows.name[0], unique("other"))
+    other.tableType, other.parameters, other.sd.location = "EXTERNAL_TABLE", {"EXTERNAL": "TRUE"}, rows.location()
+    rows.client.create_table(other)
+    moved = rows.read()
+    moved.sd.location = f"{rows.root}/elsewhere"
+    rows.send(moved, alterTableOpType="ALTERLOCATION")
+    write_file(f"{rows.former}/{FILE}")
+    look(application)
+    look(application)
     assert local(f"{rows.former}/{FILE}").exists()
 
 

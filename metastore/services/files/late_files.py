@@ -18,6 +18,7 @@ from metastore.errors import ConflictError, MetastoreError
 from metastore.services.files.journal import Journal
 from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.repositories.rewrites import Rewrite
+from metastore.storage.unit_of_work import UnitOfWork
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 
@@ -74,15 +75,22 @@ class LateFiles:
         """Moves late files (None: all) if the rows are where they were rewritten, and the directory is not in use."""
         with self._store.read() as work:
             rewrites = work.rewrites.of([found.source])  # may have changed
-            uses = work.locations.referred([found.source, *(one.target for one in rewrites)])
+            rewrites = [one for one in rewrites if _is_current(work, one)]
         for rewrite in rewrites:
-            if uses.get(rewrite.source, UNUSED).itself or not uses.get(rewrite.target, UNUSED).itself:
-                continue
             late = late_files(self._warehouse, rewrite)
             moved = [name for name in late if names is None or name in names]
             move_late(self._warehouse, rewrite, moved)
             if moved:
                 log.info("%s files that came late to %s are at %s now", len(moved), rewrite.source, rewrite.target)
+
+
+def _is_current(work: UnitOfWork, rewrite: Rewrite) -> bool:
+    """Returns whether the rows are where they were rewritten, in the same table, and nothing is where they were."""
+    source, target, table_id = rewrite.source, rewrite.target, rewrite.table_id
+    uses = work.locations.referred([source, target])
+    if table_id is None or uses.get(source, UNUSED).itself or not uses.get(target, UNUSED).itself:
+        return False
+    return target in work.locations.of_tables({target: []}, [table_id])
 
 
 def late_files(warehouse: Warehouse, rewrite: Rewrite) -> list[str]:

@@ -17,6 +17,7 @@ class Rewrite(NamedTuple):
 
     `foreign_files`: hashes of the names of the files that were read, of programs without writes of this metastore.
     `query_id`: of the write. `late_files`: hashes of the names of the other files that were there at the last look.
+    `table_id`: of the rows, None if their table was dropped for good.
     """
 
     source: str
@@ -24,12 +25,13 @@ class Rewrite(NamedTuple):
     foreign_files: Sequence[int]
     query_id: str = ""
     late_files: Sequence[int] = ()
+    table_id: int | None = None
 
 
 LOOK: Final = timedelta(seconds=30)
 """The shortest time between two looks into a replaced location."""
 _REWRITTEN: Final = "kind = 'remove' AND reason = 'replaced' AND foreign_files IS NOT NULL"
-_FIELDS: Final = "location, rewritten_at, foreign_files, query_id, coalesce(late_files, '{}')"
+_FIELDS: Final = "location, rewritten_at, foreign_files, query_id, coalesce(late_files, '{}'), table_id"
 # Not by the index of table_id: before an ANALYZE, PostgreSQL would read all rows of the table for each location.
 _OF_TABLE: Final = "known.kind = 'remove' AND known.reason = 'replaced' AND known.table_id + 0 = :table_id"
 # Rows that were rewritten before are now in the later location, too.
