@@ -173,8 +173,8 @@ class Warehouse:
                 literal_paths.move(files, old, new)
 
     def move_file(self, source: str, target: str) -> bool:
-        """Moves a file to a location where none exists. Returns False if another call has moved it, or copied it where
-        nothing can be renamed: a file of the same size counts as its copy, and the file is removed.
+        """Moves a file to a location where none exists. Returns False if another call has moved it. Where nothing can
+        be renamed, that call may have been interrupted after the copy: then the file is removed.
 
         Raises ConflictError if the target exists.
         """
@@ -183,8 +183,7 @@ class Warehouse:
         with opened(source) as (files, old), opened(target) as (_, new):
             if _exists(files, new):
                 with suppress(FileNotFoundError):  # another call has moved it
-                    size = files.size(old)
-                    if literal_paths.has_renames(files) or size != files.size(new):
+                    if literal_paths.has_renames(files) or not literal_paths.are_equal(files, old, new):
                         raise ConflictError(f"{source} cannot be moved: {target} exists")
                     literal_paths.remove(files, old)
                 return False

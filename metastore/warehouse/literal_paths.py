@@ -15,6 +15,7 @@ from fsspec import AbstractFileSystem
 _PATTERN = frozenset("*?[")
 _AT_ONCE = 16  # concurrent copies
 _TRIES = 10
+_BLOCK = 1 << 20  # bytes that are compared together
 
 
 def make(path: str) -> int:
@@ -46,6 +47,17 @@ def write(path: str, content: bytes, *, durable: bool) -> None:
         if durable:
             os.fsync(file.fileno())
     os.replace(part, path)  # noqa: PTH105
+
+
+def are_equal(files: Any, path: str, other: str) -> bool:
+    """Returns whether two files have the same content. Raises FileNotFoundError."""
+    if files.size(path) != files.size(other):
+        return False
+    with files.open(path, "rb") as one, files.open(other, "rb") as two:
+        while block := one.read(_BLOCK):
+            if block != two.read(_BLOCK):
+                return False
+    return True
 
 
 def remove(files: Any, path: str) -> None:

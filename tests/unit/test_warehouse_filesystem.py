@@ -21,10 +21,10 @@ def warehouse(request: pytest.FixtureRequest, tmp_path: Path) -> Warehouse:
     return made
 
 
-def write(location: str, size: int) -> None:
+def write(location: str, size: int, content: bytes = b"x") -> None:
     with opened(location) as (files, path):
         files.makedirs(path.rpartition("/")[0], exist_ok=True)
-        files.pipe_file(path, b"x" * size)
+        files.pipe_file(path, content * size)
 
 
 def test_make_exists_delete(warehouse: Warehouse) -> None:
@@ -63,7 +63,7 @@ def test_a_file_does_not_stay_beside_its_copy_where_nothing_can_be_renamed(wareh
     if warehouse.root.startswith("memory:"):
         assert not warehouse.move_file(source, target)
         assert not warehouse.exists(source)
-        write(source, 4)
+        write(source, 3, b"y")  # another file of the same name and size
     with pytest.raises(ConflictError, match=r"cannot be moved: .* exists"):
         warehouse.move_file(source, target)
     assert warehouse.exists(source)
