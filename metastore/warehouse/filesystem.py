@@ -183,7 +183,7 @@ class Warehouse:
         with opened(source) as (files, old), opened(target) as (_, new):
             if _exists(files, new):
                 with suppress(FileNotFoundError):  # another call has moved it
-                    if literal_paths.has_renames(files) or not literal_paths.are_equal(files, old, new):
+                    if not literal_paths.are_equal(files, old, new) or literal_paths.has_renames(files):
                         raise ConflictError(f"{source} cannot be moved: {target} exists")
                     literal_paths.remove(files, old)
                 return False
