@@ -61,6 +61,7 @@ def test_statements(plain_spark: JsonProgram, tmp_path: Path) -> None:
     assert told["statements"] >= 100
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     not pyspark.__version__.startswith(versions.TESTED[-1]), reason="make spark-versions runs all tests on each version"
 )
