@@ -12,6 +12,7 @@ from sqlalchemy import text
 from metastore.app.worker import Application
 from metastore.errors import ConflictError
 from metastore.services.files.late_files import LateFiles
+from metastore.storage.postgres import clock
 from metastore.storage.repositories.rewrites import LOOK
 from metastore.storage.unit_of_work import Store
 from tests.fixtures.application import called
@@ -229,6 +230,30 @@ def test_a_table_is_renamed_between_two_looks(application: Application) -> None:
     rows.client.alter_table(*rows.name, moved)
     rows.name = (moved.dbName, moved.tableName)
     look(application)
+    assert FILE in rows.names()
+
+
+def test_a_file_that_cannot_move_keeps_no_later_one_back(application: Application, rows: Any) -> None:
+    rows.rewrite([])
+    write_file(f"{rows.former}/taken", "new")
+    write_file(f"{rows.location()}/taken", "old")
+    for _ in range(2):
+        look(application)
+    write_file(f"{rows.former}/{FILE}")
+    for _ in range(2):
+        look(application, timedelta(minutes=5))
+    assert FILE in rows.names()
+
+
+def test_another_server_looks_after_the_lease_of_one_that_died(application: Application, rows: Any) -> None:
+    rows.rewrite([])
+    write_file(f"{rows.former}/{FILE}")
+    look(application)
+    _execute(application, "UPDATE file_operations SET decided_at = decided_at - :age", timedelta(hours=9))
+    _execute(application, "UPDATE file_operations SET look_at = look_at - :age", LOOK)
+    with application._store.transaction(audited=False) as work:
+        assert len(work.rewrites.claim(1)) == 1
+    look(application, clock.LEASE)
     assert FILE in rows.names()
 
 

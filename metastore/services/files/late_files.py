@@ -41,11 +41,9 @@ class LateFiles:
         while not self._journal.lineage.problem():
             with self._store.transaction(audited=False) as work:
                 due = work.rewrites.claim(_BATCH)
-            for rewrite in due:
-                try:
-                    self._look(rewrite)
-                except MetastoreError as error:
-                    log.warning("%s has files that came late and cannot be moved: %s", rewrite.source, error)
+            finished = [rewrite.source for rewrite in due if self._look(rewrite)]
+            with self._store.transaction(audited=False) as work:
+                work.rewrites.postpone(finished)
             if len(due) < _BATCH:
                 return
 
@@ -62,14 +60,20 @@ class LateFiles:
                 errors[rewrite.source] = str(error)
         return errors
 
-    def _look(self, rewrite: Rewrite) -> None:
-        late = late_files(self._warehouse, rewrite)
-        seen = [name for name in late if name_hash(name) in rewrite.late_files]
-        if len(seen) < len(late):
-            with self._store.transaction(audited=False) as work:
-                work.rewrites.note_late(rewrite.source, list(map(name_hash, late)))
-        if seen:
-            self._move(rewrite, seen)
+    def _look(self, rewrite: Rewrite) -> bool:
+        """Looks into a directory. Returns False if files wait there for the next look."""
+        waits = False
+        try:
+            late = late_files(self._warehouse, rewrite)
+            seen = [name for name in late if name_hash(name) in rewrite.late_files]
+            if waits := len(seen) < len(late):
+                with self._store.transaction(audited=False) as work:
+                    work.rewrites.note_late(rewrite.source, list(map(name_hash, late)))
+            if seen:
+                self._move(rewrite, seen)
+        except MetastoreError as error:
+            log.warning("%s has files that came late and cannot be moved: %s", rewrite.source, error)
+        return not waits
 
     def _move(self, found: Rewrite, names: Sequence[str] | None = None) -> None:
         """Moves late files (None: all) if the rows are where they were rewritten, and the directory is not in use."""

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import text
 
+from metastore.storage.postgres import clock
 from metastore.storage.postgres.arrays import array_literal, number_array_literal
 from metastore.storage.queries.repository import Repository
 
@@ -59,13 +60,17 @@ _LEAVE = text(f"""
     UPDATE file_operations SET foreign_files = ARRAY(SELECT DISTINCT unnest(foreign_files || cast(:files AS bigint[])))
     WHERE {_REWRITTEN} AND table_id = :table_id AND location = :location
 """)  # noqa: S608 - only constants of this module
-# A look is half as far away as the rewrite: a program that needed long may have been slow once more.
 _CLAIM = text(f"""
-    UPDATE file_operations SET look_at = now() + greatest(:look, (now() - decided_at) / 2)
+    UPDATE file_operations SET look_at = now() + :lease
     WHERE id IN (
         SELECT id FROM file_operations WHERE {_REWRITTEN} AND look_at <= now() ORDER BY look_at LIMIT :most
         FOR UPDATE SKIP LOCKED
     ) RETURNING {_FIELDS}
+""")  # noqa: S608 - only constants of this module
+# A look is half as far away as the rewrite: a program that needed long may have been slow once more.
+_POSTPONE = text(f"""
+    UPDATE file_operations SET look_at = now() + greatest(:look, (now() - decided_at) / 2)
+    WHERE {_REWRITTEN} AND location = ANY (cast(:sources AS text[]))
 """)  # noqa: S608 - only constants of this module
 _NOTE_LATE = text(f"""
     UPDATE file_operations SET late_files = cast(:files AS bigint[]), look_at = clock_timestamp() + :look
@@ -100,11 +105,16 @@ class Rewrites(Repository):
         self._connection.execute(_LEAVE, values)
 
     def claim(self, most: int) -> list[Rewrite]:
-        """Returns rewrites whose replaced location is to be looked into now, and sets the time of their next look.
+        """Returns rewrites whose replaced location is to be looked into now.
 
-        Concurrent servers get different ones.
+        Other servers get different ones. If this one dies, they look after its lease (`clock.LEASE`).
         """
-        return [Rewrite(*row) for row in self._connection.execute(_CLAIM, {"look": LOOK, "most": most})]
+        return [Rewrite(*row) for row in self._connection.execute(_CLAIM, {"lease": clock.LEASE, "most": most})]
+
+    def postpone(self, sources: Sequence[str]) -> None:
+        """Has the next look into these locations follow after half of the time since the rewrite, or `LOOK`."""
+        if sources:
+            self._connection.execute(_POSTPONE, {"sources": array_literal(sources), "look": LOOK})
 
     def note_late(self, location: str, files: Sequence[int]) -> None:
         """Records hashes of the names of late files, and has the next look follow after `LOOK`."""
