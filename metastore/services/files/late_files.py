@@ -41,9 +41,9 @@ class LateFiles:
         while not self._journal.lineage.problem():
             with self._store.transaction(audited=False) as work:
                 due = work.rewrites.claim(_BATCH)
-            finished = [rewrite.source for rewrite in due if self._look(rewrite)]
-            with self._store.transaction(audited=False) as work:
-                work.rewrites.postpone(finished)
+            if finished := [rewrite.source for rewrite in due if self._look(rewrite)]:
+                with self._store.transaction(audited=False) as work:
+                    work.rewrites.postpone(finished)
             if len(due) < _BATCH:
                 return
 

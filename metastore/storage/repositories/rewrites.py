@@ -113,8 +113,7 @@ class Rewrites(Repository):
 
     def postpone(self, sources: Sequence[str]) -> None:
         """Has the next look into these locations follow after half of the time since the rewrite, or `LOOK`."""
-        if sources:
-            self._connection.execute(_POSTPONE, {"sources": array_literal(sources), "look": LOOK})
+        self._connection.execute(_POSTPONE, {"sources": array_literal(sources), "look": LOOK})
 
     def note_late(self, location: str, files: Sequence[int]) -> None:
         """Records hashes of the names of late files, and has the next look follow after `LOOK`."""
