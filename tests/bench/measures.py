@@ -143,7 +143,8 @@ def write(workload: Workload, sides: Sequence[Side], postgres: Postgres) -> Iter
     Each server first makes them for a small table over the same connection. This warms up both, and counts the
     statements, for which PostgreSQL must log them.
     """
-    small = replace(workload, partitions=workload.partitions // 500, batch=max(1, workload.partitions // 1_000))
+    batch = min(workload.batch, max(1, workload.partitions // 1_000))
+    small = replace(workload, partitions=workload.partitions // 500, batch=batch)
     with ExitStack() as stack:
         connections = {side.name: stack.enter_context(closing(Connection(side))) for side in sides}
         counts = {side.name: _rehearsed(small, side, connections[side.name], postgres) for side in sides}
