@@ -12,7 +12,6 @@ from metastore.services.authorization.authorization import Authorization
 from metastore.services.files.cleaned_directories import cleaned
 from metastore.services.files.dead_write_cleaning import DeadWriteCleaning
 from metastore.services.files.journal import Journal
-from metastore.services.files.late_files import LateFiles
 from metastore.services.files.retired_cleaning import RetiredCleaning
 from metastore.services.files.unregistered_cleaning import UnregisteredCleaning
 from metastore.services.service import FileService
@@ -31,7 +30,6 @@ class CleaningService(FileService):
         self._grace = grace
         self._dead = DeadWriteCleaning(journal)
         self._retired = RetiredCleaning(journal)
-        self._late = LateFiles(journal)
         self._unregistered = UnregisteredCleaning(journal)
 
     def run(self) -> None:
@@ -78,11 +76,6 @@ class CleaningService(FileService):
         entries = [entry for query_id in dead for entry in clean(query_id, grace)]
         with self._store.read() as work:
             retired = work.retired_locations.due(table_ids, grace, kept=undoable)
-        failed = {} if dry_run else self._late.collect([one.location for one in retired])
-        for one in retired:
-            if error := failed.get(one.location):
-                entries.append(cleaned(one.location, one.reason, one.query_id or None, error=error))
-        retired = [one for one in retired if one.location not in failed]
         return [*entries, *self._retired.clean(retired, dry_run=dry_run)]
 
     def _finish_removals(self, table_ids: Sequence[int] | None, *, dry_run: bool) -> list[CleanedLocation]:

@@ -49,6 +49,16 @@ def look(application: Application, after: timedelta = LOOK) -> None:
     LateFiles(application.journal).look()
 
 
+def _with_another_at_the_former_directory(application: Application) -> Partitioned:
+    """Returns a rewritten partition. Another one is where its rows were."""
+    rows = Partitioned(Direct(application))
+    rows.rewrite([])
+    other = partition(*rows.name, ["2"])
+    other.sd.location = rows.former
+    rows.client.add_partition(other)
+    return rows
+
+
 def _execute(application: Application, statement: str, age: timedelta) -> None:
     with application._store._engine.begin() as connection:
         connection.execute(text(statement), {"age": age})
@@ -139,11 +149,7 @@ def test_a_file_that_comes_after_a_truncation_moves(application: Application, ro
 
 
 def test_a_partition_at_a_former_directory_is_truncated(application: Application) -> None:
-    rows = Partitioned(Direct(application))
-    rows.rewrite([])
-    other = partition(*rows.name, ["2"])
-    other.sd.location = rows.former
-    rows.client.add_partition(other)
+    rows = _with_another_at_the_former_directory(application)
     write_file(f"{rows.former}/{FILE}")
     rows.client.truncate_table(*rows.name, None)
     assert list(local(rows.former).iterdir()) == []
@@ -182,11 +188,7 @@ def test_files_stay_after_an_overwrite_that_has_read_nothing(application: Applic
 
 
 def test_files_of_a_new_partition_at_the_former_directory_stay(application: Application) -> None:
-    rows = Partitioned(Direct(application))
-    rows.rewrite([])
-    other = partition(*rows.name, ["2"])
-    other.sd.location = rows.former
-    rows.client.add_partition(other)
+    rows = _with_another_at_the_former_directory(application)
     write_file(f"{rows.former}/{FILE}")
     look(application)
     look(application)

@@ -10,6 +10,7 @@ from metastore.domain.query_ids import holds_token, token_of
 from metastore.errors import MetastoreError
 from metastore.services.files.cleaned_directories import cleaned, with_parents
 from metastore.services.files.journal import Journal
+from metastore.services.files.late_files import LateFiles
 from metastore.services.files.operations import DROPPED, TRUNCATED
 from metastore.services.files.ownership import borrowed
 from metastore.services.files.usage import unused
@@ -48,14 +49,16 @@ class RetiredCleaning:
         self._store = journal.store
         self._journal = journal
         self._warehouse = journal.warehouse
+        self._late = LateFiles(journal)
 
     def clean(self, due: Iterable[RetiredLocation], *, dry_run: bool) -> list[CleanedLocation]:
         """Removes (`dry_run`: only lists) locations, except those that are in use or that another server cleans."""
         cleaned: list[CleanedLocation] = []
         for batch in _batches(due):
             try:
-                candidates, failures = self._look(batch)
-                cleaned += failures
+                stuck = {} if dry_run else self._late.collect([location.location for location in batch])
+                candidates, failures = self._look([one for one in batch if one.location not in stuck])
+                cleaned += [*failures, *(_failure(one, stuck[one.location]) for one in batch if one.location in stuck)]
                 if dry_run:
                     cleaned += [entry for candidate in candidates for entry in _entry(*candidate)]
                 else:
@@ -69,6 +72,8 @@ class RetiredCleaning:
 
     def _look(self, batch: Sequence[RetiredLocation]) -> tuple[list[_Candidate], list[CleanedLocation]]:
         """Lists the files of locations that are unused. Also returns locations that could not be listed."""
+        if not batch:
+            return [], []
         with self._store.read() as work:
             table = [] if batch[0].table_id is None else work.tables.find_ids([batch[0].table_id])
             uses = _uses(work, batch)
