@@ -94,7 +94,11 @@ class Airflow:
         process = self._processes.pop(name)
         if process.poll() is None:
             os.killpg(process.pid, how)
-        process.wait(60)
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:  # a scheduler waits for its tasks
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(60)
 
     def log(self, name: str) -> str:
         return (self.home / f"{name}.log").read_text()

@@ -25,6 +25,7 @@ from tests.integrations.test_airflow import venv as venv
 WATCHERS = int(os.environ.get("WATCHERS", "200"))
 EVENTS = int(os.environ.get("EVENTS", "10"))
 MEASURED = 20  # tables that get partitions, each with a DAG
+COLD = 8  # first events, whose tasks wait until Airflow has started its worker processes
 DAGS = """
 import json, time
 from pathlib import Path
@@ -43,12 +44,22 @@ def begin(triggering_asset_events=None):
             for event in events:
                 started.write(json.dumps([now, event.extra["payload"]["id"]]) + chr(10))
 
-for number in range(MEASURED):
+for number in range(FIRST, END):
     with DAG(f"speed_{number}", schedule=[asset(number)], max_active_runs=4):
         begin()
-with DAG("quiet", schedule=AssetAll(*(asset(number) for number in range(MEASURED, WATCHERS)))):
+"""
+# Each process of a task reads the file of its DAG: the many watchers are in a file of their own.
+QUIET = """
+with DAG("quiet", schedule=AssetAll(*(asset(number) for number in range(FIRST, END)))):
     begin()
 """
+EVENTS_AND_RUNS = """
+SELECT event.extra, event.timestamp, run.queued_at, task.scheduled_dttm, task.queued_dttm
+FROM asset_event event JOIN dagrun_asset_event used ON used.event_id = event.id
+JOIN dag_run run ON run.id = used.dag_run_id
+JOIN task_instance task ON task.dag_id = run.dag_id AND task.run_id = run.run_id
+"""
+STEPS = ("stored event", "run of the DAG", "scheduled task", "queued task")
 
 
 def shown(name: str, seconds: list[float]) -> str:
@@ -77,8 +88,10 @@ def test_from_a_commit_to_a_running_task(
     )
     started = tmp_path / "started"
     started.touch()
-    text = DAGS.replace("STARTED", str(started)).replace("MEASURED", str(MEASURED)).replace("WATCHERS", str(WATCHERS))
-    (airflow.dags / "speed.py").write_text(text)
+    common, _, speed = DAGS.replace("STARTED", str(started)).partition("for number")
+    for name, dags, first, end in (("speed", f"for number{speed}", 0, MEASURED), ("quiet", QUIET, MEASURED, WATCHERS)):
+        text = common + dags.replace("FIRST", str(first)).replace("END", str(end))
+        (airflow.dags / f"{name}.py").write_text(text)
     metastore.create("speed", *((f"t{number}", KEYS) for number in range(MEASURED)))
     begun = time.monotonic()
     with running(airflow):
@@ -89,22 +102,25 @@ def test_from_a_commit_to_a_running_task(
             metastore.add("speed", f"t{number % MEASURED}", f"{number:04}")
             committed[number] = time.time()
             airflow.wait(lambda number=number: len(lines(started)) > number, "the task has begun", patience=120)
-        rows = airflow.rows("SELECT timestamp, extra FROM asset_event ORDER BY id")
-    stored, fired = {}, times_of_triggers(airflow)
+        rows = airflow.rows(EVENTS_AND_RUNS)
+    steps: dict[str, dict[int, float]] = {step: {} for step in STEPS}
     ids = {}
-    for moment, extra in rows:
+    for extra, *moments in rows:
         payload = extra["payload"]
         number = int(payload["partitions"][0]["ds"])
         ids[payload["id"]] = number
-        stored[number] = moment.timestamp()
+        for step, moment in zip(STEPS, moments, strict=True):
+            steps[step][number] = moment.timestamp()
     begins = {ids[number]: seconds for seconds, number in map(tuple, lines(started))}
     assert set(begins) == set(committed)
     assert len(rows) == EVENTS
-    figures = {"commit to trigger": fired, "commit to stored event": stored, "commit to running task": begins}
+    figures = {"trigger": times_of_triggers(airflow), **steps, "running task": begins}
     with capsys.disabled():
         sys.stdout.write(f"\n{WATCHERS} watchers began within {ready:.0f} s; load {os.getloadavg()[0]:.1f}\n")
         for name, times in figures.items():
-            sys.stdout.write(f"{shown(name, [times[number] - committed[number] for number in committed])}\n")
+            sys.stdout.write(f"commit to {shown(name, [times[number] - committed[number] for number in committed])}\n")
+        warm = [begins[number] - committed[number] for number in committed if number >= COLD]
+        sys.stdout.write(f"commit to {shown(f'running task, without the first {COLD} events', warm)}\n")
 
 
 def lines(path: Path) -> list[list[float]]:
