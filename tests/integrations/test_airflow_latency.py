@@ -10,10 +10,11 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from statistics import quantiles
+from typing import Any
 
 import pytest
 
@@ -103,14 +104,7 @@ def test_from_a_commit_to_a_running_task(
             committed[number] = time.time()
             airflow.wait(lambda number=number: len(lines(started)) > number, "the task has begun", patience=120)
         rows = airflow.rows(EVENTS_AND_RUNS)
-    steps: dict[str, dict[int, float]] = {step: {} for step in STEPS}
-    ids = {}
-    for extra, *moments in rows:
-        payload = extra["payload"]
-        number = int(payload["partitions"][0]["ds"])
-        ids[payload["id"]] = number
-        for step, moment in zip(STEPS, moments, strict=True):
-            steps[step][number] = moment.timestamp()
+    ids, steps = moments(rows)
     begins = {ids[number]: seconds for seconds, number in map(tuple, lines(started))}
     assert set(begins) == set(committed)
     assert len(rows) == EVENTS
@@ -121,6 +115,19 @@ def test_from_a_commit_to_a_running_task(
             sys.stdout.write(f"commit to {shown(name, [times[number] - committed[number] for number in committed])}\n")
         warm = [begins[number] - committed[number] for number in committed if number >= COLD]
         sys.stdout.write(f"commit to {shown(f'running task, without the first {COLD} events', warm)}\n")
+
+
+def moments(rows: Iterable[Sequence[Any]]) -> tuple[dict[int, int], dict[str, dict[int, float]]]:
+    """Returns the number of the partition by the id of its event, and the time of each step by that number."""
+    steps: dict[str, dict[int, float]] = {step: {} for step in STEPS}
+    ids = {}
+    for extra, *times in rows:
+        payload = extra["payload"]
+        number = int(payload["partitions"][0]["ds"])
+        ids[payload["id"]] = number
+        for step, moment in zip(STEPS, times, strict=True):
+            steps[step][number] = moment.timestamp()
+    return ids, steps
 
 
 def lines(path: Path) -> list[list[float]]:
