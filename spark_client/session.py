@@ -136,8 +136,9 @@ def attach(spark: SparkSession) -> Session:
     context, metastore = spark.sparkContext, MetastoreClient(str(uris))
     java_session = sessions.clone_with_rules(spark, _handlers(context, metastore), FIRST_WORDS)
     attached = Session(context, java_session, metastore=metastore)
+    explicit = sessions.settings(attached)
     for key, value in _options(_SETTINGS, context.defaultParallelism).items():
-        if not key.startswith("spark.hadoop.") and sessions.explicit_setting(attached, key) is None:
+        if not key.startswith("spark.hadoop.") and key not in explicit:
             attached.conf.set(key, value)
     MetastoreSession.started = attached
     streams.install()

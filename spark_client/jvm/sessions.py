@@ -156,7 +156,12 @@ def is_running(context: SparkContext) -> bool:
     return context._jsc is not None  # noqa: SLF001 - PySpark has no public API for it
 
 
-def explicit_setting(spark: SparkSession, name: str) -> str | None:
-    """Returns the value of a setting that was set explicitly, or None if it has at most Spark's default."""
-    conf = spark._jsparkSession.sessionState().conf()  # noqa: SLF001 - PySpark does not distinguish defaults
-    return str(conf.getConfString(name)) if conf.contains(name) else None
+def settings(spark: SparkSession) -> dict[str, str]:
+    """Returns the settings that are set, without defaults and without those of Spark that are not about SQL."""
+    texts = str(facts(spark).settings(spark._jsparkSession)).split("\0")  # noqa: SLF001 - one call for all of them
+    return dict(zip(texts[::2], texts[1::2], strict=True))
+
+
+def facts(spark: SparkSession) -> Any:
+    """Returns the object that answers questions about sessions in one call (SessionFacts.java)."""
+    return capabilities(spark.sparkContext._gateway).singleton("SessionFacts")  # noqa: SLF001 - as above

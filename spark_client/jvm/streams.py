@@ -9,12 +9,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from spark_client.jvm import versions
+from spark_client.jvm import sessions
 from spark_client.jvm.objects import java_class
 from spark_client.jvm.plans import elements
-
-# Local properties of a query's thread (StreamExecution, MicroBatchExecution).
-_QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,34 +82,12 @@ class RunningBatch:
 
 
 def running_batch(spark: SparkSession) -> RunningBatch | None:
-    """Returns the batch whose function calls this, or None outside of streaming queries."""
-    context = spark.sparkContext
-    query, number = context.getLocalProperty(_QUERY), context.getLocalProperty(_BATCH)
-    if query and number:
-        execution = _executions(spark).get(_jvm(spark).java.util.UUID.fromString(query))
-        return RunningBatch(query, None if execution is None else str(execution.runId()), int(number))
-    return _batch_of_session(spark) if versions.BATCHES_HAVE_SESSIONS else None
-
-
-def _batch_of_session(spark: SparkSession) -> RunningBatch | None:
-    """Returns the batch of a function of a Spark Connect client, whose statements run in other threads."""
-    running = _executions(spark)
-    if running.isEmpty():  # an empty iterator would cost dozens of calls (see `to_python`)
+    """Returns the batch whose function calls this, or None outside of streaming queries (SessionFacts.java)."""
+    text = sessions.facts(spark).batch(spark._jsparkSession)  # noqa: SLF001 - PySpark has no public API for it
+    if not text:
         return None
-    for execution in running.values():
-        if execution.sparkSessionForStream().equals(spark._jsparkSession):  # noqa: SLF001 - PySpark has no public API for it
-            number = int(execution.getLatestExecutionContext().batchId())
-            return RunningBatch(str(execution.id()), str(execution.runId()), number)
-    return None
-
-
-def _executions(spark: SparkSession) -> Any:
-    """Returns the running queries by id.
-
-    They come from the state that all sessions share: a batch has its own session, which knows no queries. The job group
-    is initially the id of the run, but users may change it.
-    """
-    return spark._jsparkSession.sharedState().activeStreamingQueries()  # noqa: SLF001 - PySpark has no public API for it
+    query, number, run = str(text).split("\0")
+    return RunningBatch(query, run or None, int(number))
 
 
 def _jvm(spark: SparkSession) -> Any:

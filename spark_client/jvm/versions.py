@@ -53,8 +53,6 @@ RULES_BEFORE_NAMES = _release(pyspark.__version__) >= (4, 0)
 CONNECT_TAKES_ADDRESS = _release(pyspark.__version__) >= (4, 0)
 # Whether Spark Connect can require a token of its clients.
 CONNECT_TAKES_TOKEN = _release(pyspark.__version__) >= (4, 0)
-# Whether a foreachBatch function of a Spark Connect client runs in its query's session, instead of the client's.
-BATCHES_HAVE_SESSIONS = _release(pyspark.__version__) >= (4, 3)
 # Whether the Thrift server can raise an error if it does not start, instead of ending the driver.
 THRIFT_MAY_FAIL = _release(pyspark.__version__) >= (4, 0)
 # The Scala object whose initialization takes most of the time of SparkSession's constructor, since 4.0.

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import SparkSession
-
 from metastore.client.structs import Table
-from spark_client.jvm.sessions import explicit_setting
 
 # The properties that select the codec, in order of preference: Hive's, then Spark's, which Doris also uses.
 _PROPERTIES = {"parquet": ("parquet.compression", "compression"), "orc": ("orc.compress", "compression")}
@@ -17,8 +14,10 @@ _DEFAULTS = {"parquet": "snappy", "orc": "zlib"}
 _PLAIN = {"parquet": "uncompressed", "orc": "none"}
 
 
-def file_options(spark: SparkSession, table: Table, format_: str) -> Mapping[str, str]:
+def file_options(settings: Mapping[str, str], table: Table, format_: str) -> Mapping[str, str]:
     """Returns the table's own `parquet.…` and `orc.…` properties (block size, bloom filters …) and the compression.
+
+    `settings`: those that the session sets explicitly. Spark's defaults do not count.
 
     The table's codec overrides a codec that the session sets explicitly, which overrides the default. `plain` means no
     compression.
@@ -27,10 +26,5 @@ def file_options(spark: SparkSession, table: Table, format_: str) -> Mapping[str
     format_properties = {name: value for name, value in properties.items() if name.startswith(f"{format_}.")}
     lower = {name.lower(): value for name, value in properties.items()}
     declared = [lower[name] for name in _PROPERTIES[format_] if name in lower]
-    codec = (declared or [_session_codec(spark, format_) or _DEFAULTS[format_]])[0].lower()
+    codec = (declared or [settings.get(_SETTINGS[format_]) or _DEFAULTS[format_]])[0].lower()
     return {**format_properties, "compression": _PLAIN[format_] if codec == "plain" else codec}
-
-
-def _session_codec(spark: SparkSession, format_: str) -> str | None:
-    """Returns the codec that the session sets explicitly. Spark's default does not count."""
-    return explicit_setting(spark, _SETTINGS[format_])

@@ -1,8 +1,8 @@
-"""Reads Hive's settings from the session (SET, `conf`), by their names in HiveConf."""
+"""Reads Hive's settings out of those that the session sets (SET, `conf`), by their names in HiveConf."""
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
+from collections.abc import Mapping
 
 from spark_client.errors import InvalidInsertError
 from spark_client.table.partition_spec import DynamicPartitions
@@ -11,11 +11,9 @@ _ENABLED = "hive.exec.dynamic.partition"
 _MODE = "hive.exec.dynamic.partition.mode"
 
 
-def dynamic_partitions(spark: SparkSession) -> DynamicPartitions:
-    """Returns the session's settings of dynamic partitions. Raises InvalidInsertError for a mode that Hive does not
-    know.
-    """
-    return parse_dynamic_partitions(spark.conf.get(_ENABLED, "true"), spark.conf.get(_MODE, "nonstrict"))
+def dynamic_partitions(settings: Mapping[str, str]) -> DynamicPartitions:
+    """Returns the settings of dynamic partitions. Raises InvalidInsertError for a mode that Hive does not know."""
+    return parse_dynamic_partitions(settings.get(_ENABLED), settings.get(_MODE))
 
 
 def parse_dynamic_partitions(enabled: str | None, mode: str | None) -> DynamicPartitions:
@@ -26,16 +24,16 @@ def parse_dynamic_partitions(enabled: str | None, mode: str | None) -> DynamicPa
     return DynamicPartitions(enabled=(enabled or "true").strip().lower() == "true", strict=mode == "strict")
 
 
-def setting(spark: SparkSession, name: str, default: str) -> str:
-    return (spark.conf.get(name, default) or default).strip()
+def setting(settings: Mapping[str, str], name: str, default: str) -> str:
+    return (settings.get(name) or default).strip()
 
 
-def is_true(spark: SparkSession, name: str, default: str) -> bool:
-    return setting(spark, name, default).lower() == "true"
+def is_true(settings: Mapping[str, str], name: str, default: str) -> bool:
+    return setting(settings, name, default).lower() == "true"
 
 
-def number(spark: SparkSession, name: str, default: int) -> int:
-    text = setting(spark, name, str(default))
+def number(settings: Mapping[str, str], name: str, default: int) -> int:
+    text = setting(settings, name, str(default))
     try:
         return int(text)
     except ValueError:

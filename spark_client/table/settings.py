@@ -1,10 +1,12 @@
-"""Settings of how a table is written. A session setting overrides the table property of the same name."""
+"""Settings of how a table is written. A session setting overrides the table property of the same name.
+
+`settings` are those of the session that are set.
+"""
 
 from __future__ import annotations
 
 import re
-
-from pyspark.sql import SparkSession
+from collections.abc import Mapping
 
 from metastore.client.structs import Table
 from spark_client.errors import InvalidInsertError
@@ -23,24 +25,24 @@ _SIZE = re.compile(r"(\d+)\s*(?:([kmgt])?i?b?)", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
-def is_in_place(spark: SparkSession, table: Table) -> bool:
+def is_in_place(settings: Mapping[str, str], table: Table) -> bool:
     """Returns whether overwritten partitions keep their directories. Raises InvalidInsertError for an unknown mode.
 
     This is the default of external tables, which other programs read by path, and of datasource tables, whose locations
     Spark itself derives.
     """
     by_path = table.table_type == "EXTERNAL_TABLE" or PROVIDER in table.parameters
-    mode = _setting(spark, table, MODE, IN_PLACE if by_path else VERSIONS).lower()
+    mode = _setting(settings, table, MODE, IN_PLACE if by_path else VERSIONS).lower()
     if mode not in (IN_PLACE, VERSIONS):
         raise InvalidInsertError(f"{MODE} of {table.full_name} is {mode!r}; it must be {VERSIONS} or {IN_PLACE}")
     return mode == IN_PLACE
 
 
-def lease_seconds(spark: SparkSession, table: Table) -> float:
+def lease_seconds(settings: Mapping[str, str], table: Table) -> float:
     """Returns the lease of a write, in seconds. Raises InvalidInsertError if it is not between 0.1 seconds and one
     day.
     """
-    return parse_lease(f"{LEASE} of {table.full_name}", _setting(spark, table, LEASE, _DEFAULT_LEASE))
+    return parse_lease(f"{LEASE} of {table.full_name}", _setting(settings, table, LEASE, _DEFAULT_LEASE))
 
 
 def parse_lease(name: str, text: str) -> float:
@@ -54,9 +56,9 @@ def parse_lease(name: str, text: str) -> float:
     return seconds
 
 
-def max_file_size(spark: SparkSession, table: Table) -> int:
+def max_file_size(settings: Mapping[str, str], table: Table) -> int:
     """Returns the maximum size of a file, in bytes. Raises InvalidInsertError."""
-    text = _setting(spark, table, MAX_FILE_SIZE, _DEFAULT_FILE_SIZE).strip()
+    text = _setting(settings, table, MAX_FILE_SIZE, _DEFAULT_FILE_SIZE).strip()
     return parse_size(f"{MAX_FILE_SIZE} of {table.full_name}", text)
 
 
@@ -68,5 +70,5 @@ def parse_size(name: str, text: str) -> int:
     return int(size[1]) * _UNITS[(size[2] or "").lower()]
 
 
-def _setting(spark: SparkSession, table: Table, name: str, default: str) -> str:
-    return str(spark.conf.get(name, table.parameters.get(name, default)))
+def _setting(settings: Mapping[str, str], table: Table, name: str, default: str) -> str:
+    return settings.get(name, table.parameters.get(name, default))

@@ -55,9 +55,12 @@ class Commit:
     `may_be_visible` and `published` are set by publication.py.
     """
 
-    def __init__(self, context: Context, write: Write, shared_directories: Iterable[str] = ()) -> None:
+    def __init__(
+        self, context: Context, write: Write, settings: Mapping[str, str], shared_directories: Iterable[str] = ()
+    ) -> None:
         """Registers the write.
 
+        `settings`: those that are set in the session.
         `shared_directories`: directories of other writers that will receive files, if they are known before Spark
         writes. They are registered in the same call as the write's directory.
 
@@ -65,10 +68,10 @@ class Commit:
         """
         self._context = context
         self.write = write
-        self._in_place = is_in_place(context.spark, write.table)
+        self._in_place = is_in_place(settings, write.table)
         self._files = Files(context.spark)
         versions = f"{table_root(write.table.location or '')}/{VERSIONS}"
-        seconds = lease_seconds(context.spark, write.table)
+        seconds = lease_seconds(settings, write.table)
         self._lease = Lease(context.metastore, write.table, seconds, versions, shared_directories)
         self._staged: Sequence[StagedFile] = ()
         self._snapshot: Snapshot = {}

@@ -11,6 +11,7 @@ from metastore.domain.buckets import bucket_file, bucket_of
 from metastore.domain.partition_names import value_path
 from spark_client.jvm.columns import file_schema
 from spark_client.jvm.files import Files
+from spark_client.jvm.sessions import settings
 from spark_client.table.file_options import file_options
 from spark_client.table.paths import name_of, parent
 from spark_client.write.snapshot import Values
@@ -58,7 +59,7 @@ def _template(spark: SparkSession, files: Files, table: Table, directory: str) -
     """Lets Spark write a valid file without rows to `directory`. Returns its location and size."""
     nothing = spark.createDataFrame([], file_schema(spark, table.columns)).coalesce(1)
     format_ = file_format(table.storage, table.full_name)
-    writer = nothing.write.format(format_).options(**file_options(spark, table, format_))
+    writer = nothing.write.format(format_).options(**file_options(settings(spark), table, format_))
     writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     writer.save(directory)
     (file,) = files.visible(directory)

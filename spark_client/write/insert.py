@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 from metastore.client.structs import Skew, Table
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, WriteFailedError, first_line
+from spark_client.jvm.sessions import settings
 from spark_client.table.directory_names import check_distinct, directory_path
 from spark_client.table.hive_settings import dynamic_partitions
 from spark_client.table.partition_spec import DynamicPartitions, PartitionSpec, resolve_partition
@@ -120,7 +121,7 @@ class _PendingInsert:
 
     def __init__(self, context: Context, insert: Insert, batch: MicroBatch | None) -> None:
         # 1. Resolve the table and the PARTITION clause. Rows computed from the table come with its state.
-        self._context, self._insert = context, insert
+        self._context, self._insert, self._settings = context, insert, settings(context.spark)
         table, snapshot = insert.based_on or (writable_table(context, insert.table), None)
         self._spec = self._resolve(table)
         self._write = Write(
@@ -153,7 +154,7 @@ class _PendingInsert:
         # 5. Register the write.
         self.staged: Sequence[StagedFile] = ()
         self._auto_skew = AutoSkew()
-        self.commit = Commit(context, self._write, self._append_directories())
+        self.commit = Commit(context, self._write, self._settings, self._append_directories())
 
     def __enter__(self) -> _PendingInsert:
         self.commit.__enter__()
@@ -204,17 +205,17 @@ class _PendingInsert:
             insert.partition,
             if_not_exists=insert.if_not_exists,
             # Hive's settings for dynamic partitions apply to INSERT only, not to UPDATE, DELETE and MERGE.
-            dynamic=dynamic_partitions(context.spark) if insert.based_on is None else DynamicPartitions(),
+            dynamic=dynamic_partitions(self._settings) if insert.based_on is None else DynamicPartitions(),
         )
         spec = replace(spec, static=normalise_static(context.spark, table, spec))
-        check_characters(context.spark, spec.static.values())
+        check_characters(self._settings, spec.static.values())
         directory_path(table, list(spec.static.values()))  # raises for values that cannot name a directory
         return spec
 
     def _write_rows(self, known: Mapping[Values, Skew]) -> Sequence[StagedFile]:
         """Runs the Spark job. `known`: the skew of the partitions that the INSERT appends to."""
         write, context = self._write, self._context
-        size = self._insert.max_file_size or max_file_size(context.spark, write.table)
+        size = self._insert.max_file_size or max_file_size(self._settings, write.table)
         into = WriteDirectory(self.commit.directory, self.commit.query_id, size)
         if write.table.buckets.count:
             return write_buckets(context, write, self._rows, self._snapshot, into)
@@ -226,10 +227,9 @@ class _PendingInsert:
 
     def _check_staged(self) -> None:
         """Raises InvalidInsertError if the files exceed Hive's limits or do not fit the partitions."""
-        spark = self._context.spark
         if self._spec.dynamic and self._insert.replaces is None:
-            check_dynamic_partitions(spark, self.staged)
-        check_files(spark, self.staged)
+            check_dynamic_partitions(self._settings, self.staged)
+        check_files(self._settings, self.staged)
         check_distinct(self._write.table, {file.values for file in self.staged})
         self._check_formats()
 

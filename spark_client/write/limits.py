@@ -1,14 +1,12 @@
 """Hive's limits of dynamic partitions, file counts and partition values.
 
-They are settings of the session (SET, `conf`) with the names of HiveConf.
+They are settings of the session (SET, `conf`) with the names of HiveConf. `settings` are those that are set.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-
-from pyspark.sql import SparkSession
+from collections.abc import Iterable, Mapping, Sequence
 
 from spark_client.errors import InvalidInsertError
 from spark_client.table.hive_settings import is_true, number, setting
@@ -23,31 +21,31 @@ _TASK = re.compile(r"-(\d{5,})-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WHITELIST = "hive.metastore.partition.name.whitelist.pattern"
 
 
-def check_dynamic_partitions(spark: SparkSession, staged: Sequence[StagedFile]) -> None:
+def check_dynamic_partitions(settings: Mapping[str, str], staged: Sequence[StagedFile]) -> None:
     """Raises InvalidInsertError if the written partitions exceed a limit. Nothing is visible yet.
 
     Hive limits the partitions of one writer by default, because its writers keep all of their files open. Spark's
     writers have one file open at a time, so this limit applies only if it is set.
     """
     touched = {file.values for file in staged}
-    limit = number(spark, _MAX_PARTITIONS, 1000)
+    limit = number(settings, _MAX_PARTITIONS, 1000)
     if len(touched) > limit:
         raise InvalidInsertError(
             f"Number of dynamic partitions created is {len(touched)}, which is more than {limit}. "
             f"To solve this try to set {_MAX_PARTITIONS} to at least {len(touched)}."
         )
-    if not touched and is_true(spark, _ERROR_ON_EMPTY, "false"):
+    if not touched and is_true(settings, _ERROR_ON_EMPTY, "false"):
         raise InvalidInsertError(
             f"This query creates no partitions. To turn off this error, set {_ERROR_ON_EMPTY}=false."
         )
-    if per_writer := number(spark, _MAX_PER_WRITER, 0):
+    if per_writer := number(settings, _MAX_PER_WRITER, 0):
         _check_writers(staged, per_writer)
-    check_characters(spark, {value for values in touched for value in values})
+    check_characters(settings, {value for values in touched for value in values})
 
 
-def check_files(spark: SparkSession, staged: Sequence[StagedFile]) -> None:
+def check_files(settings: Mapping[str, str], staged: Sequence[StagedFile]) -> None:
     """Raises InvalidInsertError for more files than `hive.exec.max.created.files`."""
-    limit = number(spark, _MAX_FILES, 100_000)
+    limit = number(settings, _MAX_FILES, 100_000)
     if len(staged) > limit:
         raise InvalidInsertError(
             f"total number of created files now is {len(staged)}, which exceeds {limit}; raise {_MAX_FILES}, or let "
@@ -68,9 +66,9 @@ def _check_writers(staged: Sequence[StagedFile], limit: int) -> None:
         )
 
 
-def check_characters(spark: SparkSession, values: Iterable[str]) -> None:
+def check_characters(settings: Mapping[str, str], values: Iterable[str]) -> None:
     """Raises InvalidInsertError for partition values that the session's whitelist pattern does not match."""
-    pattern = setting(spark, _WHITELIST, "")
+    pattern = setting(settings, _WHITELIST, "")
     if not pattern:
         return
     try:

@@ -26,6 +26,7 @@ from spark_client.jvm.columns import assigned
 from spark_client.jvm.files import Files
 from spark_client.jvm.plans import column_attributes
 from spark_client.jvm.repeatable import computed_once, is_repeatable
+from spark_client.jvm.sessions import settings
 from spark_client.jvm.sql_text import quote
 from spark_client.scan.pruning import partitions_read
 from spark_client.table.column_defaults import column_defaults, generated_columns
@@ -238,7 +239,7 @@ class _RowChanges:
         """Returns whether parts may be replaced separately: not in place, and all sessions agree on the part of a
         row."""
         table = self._table
-        may_copy = _has_parts(table) and not is_auto(table) and not is_in_place(self._context.spark, table)
+        may_copy = _has_parts(table) and not is_auto(table) and not is_in_place(settings(self._context.spark), table)
         return may_copy and not _depends_on_time_zone(table)
 
     def _with_separate_parts(self, touched: Collection[Values]) -> list[Values]:

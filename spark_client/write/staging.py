@@ -17,6 +17,7 @@ from metastore.domain.partition_names import DEFAULT_PARTITION, unescape
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.files import Files
 from spark_client.jvm.plans import estimated_size, rebalanced, source_of, tasks_of, with_settings, write_files
+from spark_client.jvm.sessions import settings
 from spark_client.jvm.sql_text import quote
 from spark_client.table.directory_names import has_own_names
 from spark_client.table.file_options import file_options
@@ -163,7 +164,7 @@ class _Staging:
     def write(self, rows: DataFrame, location: str, directories: Sequence[str], **options: Any) -> None:
         """Runs one job. `options` are options of Spark's DataFrameWriter."""
         own = {"mapreduce.output.basename": self.query_id, "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
-        options = {**file_options(self.spark, self.table, self.format), **options, **own}
+        options = {**file_options(settings(self.spark), self.table, self.format), **options, **own}
         write_files(rows, self.format, location, directories, options)
 
     def split(self, staged: tuple[StagedFile, ...], limit: int) -> tuple[StagedFile, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from spark_client.context import Context
 from spark_client.errors import InvalidInsertError, NoSuchPartitionError
+from spark_client.jvm.sessions import settings
 from spark_client.table.partition_spec import PartitionSpec
 from spark_client.write.commit import Commit
 from spark_client.write.insert import failures_as_one_line
@@ -48,9 +49,10 @@ def _truncate(context: Context, database: str, name: str, partition: Mapping[str
     with statement_of_batch(context.spark, table.full_name) as batch:
         if batch and batch.completed_partitions(context.metastore, table, static):
             return
+        write = Write(table, static, overwrite=True, whole=True, batch=batch)
         with (
             failures_as_one_line(f"TRUNCATE of {table.full_name}"),
-            Commit(context, Write(table, static, overwrite=True, whole=True, batch=batch)) as commit,
+            Commit(context, write, settings(context.spark)) as commit,
         ):
             commit.set_files([], snapshot)
             publish(context, [commit])

@@ -21,6 +21,7 @@ from spark_client.context import Context
 from spark_client.errors import InvalidStatementError, NoSuchPartitionError
 from spark_client.jvm.files import Files
 from spark_client.jvm.plans import scanned_files
+from spark_client.jvm.sessions import settings
 from spark_client.jvm.sql_text import quote
 from spark_client.statements.grammar.concatenate import Concatenate
 from spark_client.statements.run.clauses import resolve_table, typed_values
@@ -167,7 +168,8 @@ def _merge(
     table = write.table
     number = directory_number_by_partition(existing.skew, [], table)
     values = write.static_partition or ()
-    with failures_as_one_line(f"CONCATENATE of {table.full_name}"), Commit(context, write) as commit:
+    own = settings(context.spark)
+    with failures_as_one_line(f"CONCATENATE of {table.full_name}"), Commit(context, write, own) as commit:
         rows = reduce(DataFrame.unionAll, [_rows(context, table, directory, file_size) for directory in directories])
         rows = rows.coalesce(
             sum(directory.target_count(file_size) for directory in directories)
