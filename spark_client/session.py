@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any, cast
 
 from pyspark import SparkConf, SparkContext
@@ -203,10 +204,15 @@ def _options(settings: Mapping[str, str], cores: int) -> dict[str, str]:
 
 
 def _handlers(context: SparkContext, metastore: MetastoreClient) -> Handlers:
-    planner = Planner(metastore)
+    planner, first = Planner(metastore), list[Session]()
 
     def session_of(java_session: Any) -> Session:
-        return Session(context, java_session, metastore=metastore)
+        """Wraps a session of the JVM. PySpark's constructor takes a dozen calls, so it runs once."""
+        if not first:
+            first.append(Session(context, java_session, metastore=metastore))
+        session = copy(first[0])
+        session._jsparkSession = java_session  # noqa: SLF001 - PySpark has no public API for it
+        return session
 
     def rewrite_join(request: SkewJoinHint, objects: Any) -> None:
         """Appends the plan that replaces the hinted join."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,6 +10,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_client.jvm.capabilities import capabilities
+from spark_client.jvm.objects import to_python
 from spark_client.jvm.plans import frame_of, java_frame
 
 
@@ -42,18 +43,19 @@ def computed_once(rows: DataFrame) -> Iterator[DataFrame]:
 
 
 @contextmanager
-def one_source(spark: SparkSession, queries: Any) -> Iterator[Any]:
-    """Yields the plans of FROM … INSERT … INSERT … so that all read the same rows of their source.
+def one_source(queries: Sequence[DataFrame]) -> Iterator[Sequence[DataFrame]]:
+    """Yields the queries of FROM … INSERT … INSERT … so that all read the same rows of their source.
 
-    `queries` and the result are Java lists. The source of a query that has the same rows each time is not stored.
+    The source of a query that has the same rows each time is not stored.
     """
+    spark, frames = queries[0].sparkSession, [java_frame(query) for query in queries]
     java = _singleton(spark, "SharedSource")
-    source = java.of(queries) if queries.size() > 1 else None
+    source = java.of(frames) if len(frames) > 1 else None
     if source is None or is_repeatable(rows := frame_of(spark, source)):
         yield queries
         return
     with computed_once(rows) as stored:
-        yield java.over(queries, java_frame(stored))
+        yield [frame_of(spark, plan) for plan in to_python(java.over(frames, java_frame(stored)))]
 
 
 def _java(rows: DataFrame) -> Any:

@@ -83,7 +83,7 @@ class InsertInto(Message):
 
 @dataclass(frozen=True, slots=True)
 class InsertAll(Message):
-    """Runs all INSERTs of a statement and publishes them together. Objects: the query plan of each INSERT."""
+    """Runs all INSERTs of a statement and publishes them together. Objects: the session, the Dataset of each INSERT."""
 
     nested = {"inserts": InsertInto}  # noqa: RUF012 - a class variable, see Message
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import Column, Storage, Table
@@ -84,21 +84,22 @@ class WriteHandlers:
             check_count(table.full_name, request.columns + len(spec.dynamic), request.count)
 
     def _insert(self, request: InsertAll, objects: Any) -> None:
-        session, queries = unpacked(objects, 2)
+        session, *queries = unpacked(objects, 1 + len(request.inserts))
         context = self._context(session)
+        frames: Sequence[DataFrame] = [DataFrame(query, context.spark) for query in queries]
         with ExitStack() as stack:
             with failures_as_one_line("the INSERTs"):
-                plans = stack.enter_context(one_source(context.spark, queries))
+                frames = stack.enter_context(one_source(frames))
             inserts = [
                 Insert(
                     f"{insert.database}.{insert.table}",
-                    frame_of(context.spark, plan),
+                    frame,
                     partition=insert.partition,
                     overwrite=insert.overwrite,
                     if_not_exists=insert.if_not_exists,
                     whole=insert.whole,
                 )
-                for insert, plan in zip(request.inserts, to_python(plans), strict=True)
+                for insert, frame in zip(request.inserts, frames, strict=True)
             ]
             insert_all(context, inserts)
 

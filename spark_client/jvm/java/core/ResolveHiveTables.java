@@ -16,6 +16,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
+import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.command.CreateDataSourceTableAsSelectCommand;
 import org.apache.spark.sql.execution.command.LoadDataCommand;
@@ -335,7 +336,9 @@ public final class ResolveHiveTables extends Rule {
       request.put("inserts", requests);
       List<Object> objects = new ArrayList<>();
       objects.add(session);
-      objects.add(CurrentTime.fixed((SparkSession) session, queries));
+      for (Object query : CurrentTime.fixed((SparkSession) session, queries)) {
+        objects.add(Dataset.ofRows((SparkSession) session, (LogicalPlan) query));
+      }
       try {
         python.ask("insert", (TableIdentifier) tables.get(0), request, objects);
       } finally {

@@ -83,11 +83,11 @@ public final class SharedSource {
     return found;
   }
 
-  /** The source that all queries read, in the form of the first one, or null. */
+  /** The source that all queries (Datasets) read, in the form of the first one, or null. */
   public LogicalPlan of(List queries) {
     LogicalPlan first = null;
     for (Object query : queries) {
-      LogicalPlan source = find((LogicalPlan) query);
+      LogicalPlan source = find(plan(query));
       if (source == null) return null;
       if (first == null) first = source;
       if (!first.schema().equals(source.schema())) return null;
@@ -95,15 +95,19 @@ public final class SharedSource {
     return first;
   }
 
-  /** The queries with these rows as their source. */
+  /** The plans of the queries with these rows as their source. */
   public List over(List queries, Dataset rows) {
     List<Object> replaced = new ArrayList<>();
     for (Object query : queries) {
-      LogicalPlan source = find((LogicalPlan) query);
-      LogicalPlan stored = renamed(rows.queryExecution().analyzed(), Scala.list(source.output()));
-      replaced.add(((LogicalPlan) query).transformDown(new Replacement(source, stored)));
+      LogicalPlan source = find(plan(query));
+      LogicalPlan stored = renamed(plan(rows), Scala.list(source.output()));
+      replaced.add(plan(query).transformDown(new Replacement(source, stored)));
     }
     return replaced;
+  }
+
+  private static LogicalPlan plan(Object query) {
+    return ((Dataset) query).queryExecution().analyzed();
   }
 
   /** The rows with these columns, which queries recognize by their ids. */
