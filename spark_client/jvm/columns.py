@@ -35,7 +35,7 @@ def assigned(
     returned unchanged. Raises PySparkException if the rows do not fit.
     """
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for it
-    if _is_like(rows.schema, columns):
+    if is_like(rows.schema, columns):
         return rows
     declared, plan = _file_schema(spark, columns), analyzed_plan(rows)
     if _has_types(rows.schema, StructType.fromJson(json.loads(declared.json()))):
@@ -54,7 +54,7 @@ def _has_types(schema: StructType, declared: StructType) -> bool:
     return pairs[0] == pairs[1] and not any(field.metadata for field in (*schema.fields, *declared.fields))
 
 
-def _is_like(schema: StructType, columns: Sequence[Column]) -> bool:
+def is_like(schema: StructType, columns: Sequence[Column]) -> bool:
     """Returns whether names and types are equal, by the texts of the types, without asking the JVM."""
     pairs = [(field.name, field.dataType.simpleString()) for field in schema.fields]
     return pairs == [(column.name, column.type) for column in columns] and not any(

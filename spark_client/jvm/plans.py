@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
+from pyspark.sql.types import StructType
 
 from spark_client.jvm import versions
 from spark_client.jvm.capabilities import capabilities
@@ -133,10 +135,22 @@ def estimated_size(frame: DataFrame) -> int | None:
     return size if size < _UNKNOWN_SIZE else None
 
 
+def schema_of(frame: DataFrame) -> StructType:
+    """Returns the schema in one call: PySpark's own property takes three."""
+    text = _staging_writer(frame.sparkSession).schema(frame._jdf)  # noqa: SLF001 - as above
+    return StructType.fromJson(json.loads(str(text)))
+
+
 def source_of(frame: DataFrame) -> tuple[str, int | None]:
     """Returns the name of the plan's node below the expressions of the columns, and its rows if the plan holds them."""
     name, rows = str(_staging_writer(frame.sparkSession).source(frame._jdf)).split("\0")  # noqa: SLF001
     return name, None if int(rows) < 0 else int(rows)
+
+
+def selected(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Returns the rows with these columns, in SQL, in one call: `selectExpr` of PySpark takes one for each column."""
+    rows = _staging_writer(frame.sparkSession).select(frame._jdf, "\0".join(columns))  # noqa: SLF001 - as above
+    return DataFrame(rows, frame.sparkSession)
 
 
 def write_files(

@@ -8,7 +8,6 @@ from contextlib import suppress
 from datetime import date
 
 from pyspark.errors import PySparkException
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
@@ -16,9 +15,9 @@ from metastore.client.structs import Column, Table
 from metastore.domain.partition_names import DEFAULT_PARTITION, ESCAPED, value_path
 from spark_client.errors import InvalidInsertError, first_line
 from spark_client.jvm import versions
-from spark_client.jvm.columns import assigned
-from spark_client.jvm.plans import folded_constants
-from spark_client.jvm.sql_text import quote
+from spark_client.jvm.columns import assigned, is_like
+from spark_client.jvm.plans import folded_constants, schema_of, selected
+from spark_client.jvm.sql_text import exact_literal, quote
 from spark_client.table.column_defaults import collations, column_defaults, generated_columns
 from spark_client.table.datasource_tables import schema_fields
 from spark_client.table.directory_names import FUNCTION, MAX_NAME, has_own_names
@@ -94,22 +93,19 @@ def table_rows(
     targets = [*table.columns, *dynamic]
     names = [column.name for column in targets]
     folded = [name.lower() for name in names]
-    positions = place_columns(table.full_name, folded, spec.static, columns, len(data.columns))
+    schema = schema_of(data)
+    positions = place_columns(table.full_name, folded, spec.static, columns, len(schema))
     in_order = positions == list(range(len(names)))
-    arranged = data if in_order else _arranged(table, data, names, positions)
-    typed = with_generated(table, _store_assignment(spark, table.full_name, arranged, targets, by_name=by_name))
+    typed = data
+    if not (in_order and is_like(schema, targets)):
+        arranged = data if in_order else _arranged(table, data, names, positions)
+        typed = _store_assignment(spark, table.full_name, arranged, targets, by_name=by_name)
+    typed = with_generated(table, typed)
     replaced = _partition_columns(table, spec.static)
     if not replaced:
         return typed
-    names = [column.name for column in (*table.columns, *table.partition_columns)]
-    if len(replaced) == 1 and names in ([column.name for column in targets], [*(t.name for t in targets), *replaced]):
-        ((name, value),) = replaced.items()
-        return typed.withColumn(name, value)
-    return typed.select(*(_named(replaced, name) for name in names))
-
-
-def _named(replaced: Mapping[str, SparkColumn], name: str) -> SparkColumn:
-    return replaced[name].alias(name) if name in replaced else F.col(quote(name))
+    names = [quote(column.name) for column in (*table.columns, *table.partition_columns)]
+    return selected(typed, [f"{replaced[name]} AS {name}" if name in replaced else name for name in names])
 
 
 def _arranged(table: Table, data: DataFrame, names: Sequence[str], positions: Sequence[int | None]) -> DataFrame:
@@ -149,38 +145,38 @@ def with_generated(table: Table, rows: DataFrame) -> DataFrame:
     return comparable.withColumns(computed).withColumns(plain).toDF(*rows.columns)
 
 
-def _partition_columns(table: Table, static: Mapping[str, str]) -> dict[str, SparkColumn]:
-    """Returns the partition columns that replace columns of the rows, by name: static, checked or converted ones."""
+def _partition_columns(table: Table, static: Mapping[str, str]) -> dict[str, str]:
+    """Returns the SQL of the partition columns that replace columns of the rows, by quoted name: static, checked or
+    converted ones.
+    """
     columns = {}
     for column in table.partition_columns:
-        name = column.name
-        if name in static:
-            is_null = static[name] == DEFAULT_PARTITION
-            columns[name] = F.lit(None).cast("string") if is_null else F.lit(static[name])
+        name = quote(column.name)
+        if (text := static.get(column.name)) is not None:
+            columns[name] = "CAST(NULL AS STRING)" if text == DEFAULT_PARTITION else exact_literal(text)
         elif _TEXT_TYPE.match(column.type) and not has_own_names(table):
-            columns[name] = _checked_text(table, name)
+            columns[name] = _checked_text(table, column.name)
         elif column.type in _AMBIGUOUS_TEXTS:
             # Spark's writer compares values and would open the same directory twice.
-            columns[name] = F.col(quote(name)).cast("string")
+            columns[name] = f"CAST({name} AS STRING)"
     return columns
 
 
-def _checked_text(table: Table, name: str) -> SparkColumn:
-    """Returns a text column. The job fails at a value whose directory name would be too long.
+def _checked_text(table: Table, name: str) -> str:
+    """Returns the SQL of a text column. The job fails at a value whose directory name would be too long.
 
     Escaping shows the exact length but is slow, so only values that could be too long are escaped.
     """
-    value = F.col(quote(name))
-    limit = MAX_NAME - len(value_path([name], ["x"])) + 1
-    length = F.octet_length(F.regexp_replace(value, ESCAPED, "%00"))
-    message = F.concat(
-        F.lit(f"{table.full_name}: the directory of {name} = '"),
-        F.substring(value, 1, 40),
-        F.lit(f"…' would have a name of more than {MAX_NAME} bytes, the limit of file systems; "),
-        F.lit(f"set the table property '{FUNCTION}' = 'short'"),
+    value, limit = quote(name), MAX_NAME - len(value_path([name], ["x"])) + 1
+    before = f"{table.full_name}: the directory of {name} = '"
+    after = (
+        f"…' would have a name of more than {MAX_NAME} bytes, the limit of file systems; "
+        f"set the table property '{FUNCTION}' = 'short'"
     )
-    too_long = (F.octet_length(value) * 3 > limit) & (length > limit)
-    return F.when(too_long, F.raise_error(message)).otherwise(value)
+    message = f"concat({exact_literal(before)}, substring({value}, 1, 40), {exact_literal(after)})"
+    escaped = f"regexp_replace({value}, {exact_literal(ESCAPED)}, '%00')"
+    too_long = f"octet_length({value}) * 3 > {limit} AND octet_length({escaped}) > {limit}"
+    return f"CASE WHEN {too_long} THEN raise_error({message}) ELSE {value} END"
 
 
 def _store_assignment(

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from metastore.client.structs import Column, Skew, Table
 from metastore.domain.partition_names import DEFAULT_PARTITION
-from spark_client.jvm.sql_text import quote
+from spark_client.jvm.sql_text import exact_literal, quote
 
 _CHAR = re.compile(r"char\((\d+)\)")
 
@@ -52,16 +52,13 @@ def _struct(values: Sequence[str]) -> str:
 
 
 def _literal(text: str, type_: str) -> str:
-    """Returns a value of the type in SQL, or SQL that yields null if the text is illegal.
-
-    The text is in hexadecimal digits, because a setting of Spark changes the meaning of backslashes in literals.
-    """
+    """Returns a value of the type in SQL, or SQL that yields null if the text is illegal."""
     if padded := _CHAR.fullmatch(type_):  # Spark keeps char(n) as a padded string.
         return f"rpad({_literal(text, 'string')}, {padded[1]}, ' ')"
     to = "string" if type_.startswith("varchar") else type_
     if text == DEFAULT_PARTITION:
         return f"CAST(NULL AS {to})"
-    return f"try_cast(CAST(X'{text.encode().hex()}' AS STRING) AS {to})"
+    return f"try_cast({exact_literal(text)} AS {to})"
 
 
 def directory_number_by_partition(

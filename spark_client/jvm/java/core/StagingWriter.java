@@ -27,6 +27,16 @@ public final class StagingWriter {
     return name.equals("Project") || name.equals("SubqueryAlias") || name.equals("View");
   }
 
+  /** The schema as JSON. */
+  public String schema(Dataset rows) {
+    return rows.schema().json();
+  }
+
+  /** The rows with these columns, which are SQL separated by NUL characters. */
+  public Dataset select(Dataset rows, String columns) {
+    return rows.selectExpr(columns.split("\0"));
+  }
+
   /**
    * Runs the job. `columns` name the directories below the location. `options` are names and values of options. Both
    * are texts separated by NUL characters.
