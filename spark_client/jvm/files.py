@@ -45,6 +45,13 @@ class Files:
         """
         self._check("rename", [(move.source, move.target) for move in moves])
 
+    def move(self, moves: Sequence[Rename], top: str) -> None:
+        """Renames as `rename`, after it has made the parent directories of the targets. `top` exists.
+
+        Raises WriteFailedError.
+        """
+        self._check("rename", [(move.source, move.target) for move in moves], top)
+
     def copy(self, copies: Sequence[Rename]) -> None:
         """Copies files. The parent directories of the targets must exist, the targets must not. Raises
         WriteFailedError.

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from metastore.client.structs import Rename
 from spark_client.errors import WriteFailedError
 from spark_client.jvm.files import FILE_ERRORS, Files
-from spark_client.table.paths import parent
 from spark_client.write.placement import Placement
 
 _log = logging.getLogger(__name__)
@@ -74,14 +73,12 @@ class Journal:
 
     def _rename(self, renames: Sequence[Rename], done: dict[Rename, None], step: str) -> None:
         pending = [rename for rename in renames if rename not in done]
-        # `top` exists, because the write's directory is below it.
-        parents = dict.fromkeys(parent(rename.target) for rename in pending)
-        self._files.make_directories(directory for directory in parents if directory != self._top)
         for start in range(0, len(pending), CHUNK):
             chunk = pending[start : start + CHUNK]
             # Recorded first, so that a chunk that fails halfway is undone too.
             done |= dict.fromkeys(chunk)
-            self._files.rename(chunk)
+            # `top` exists, because the write's directory is below it.
+            self._files.move(chunk, self._top)
             self._on_step(step)
 
     def _mark(self, locations: Sequence[str]) -> None:

@@ -3,7 +3,11 @@ package spark_client.core;
 import java.io.FileNotFoundException;
 import java.io.OutputStream;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -25,19 +29,46 @@ import org.apache.spark.sql.classic.SparkSession;
 public final class FileOperations {
   private static final int STREAMS = 16;
 
-  /** Runs an operation of `Operation` on each pair of locations. The second location is empty if it takes only one. */
+  /**
+   * Runs an operation of `Operation` on each pair of locations. The second location is empty if it takes only one.
+   *
+   * A rename with a word first makes the parents of the targets. The word is one that exists.
+   */
   public String run(SparkSession session, String operation, String locations, String word) throws Exception {
     Configuration conf = session.sessionState().newHadoopConf();
     String[] pairs = locations.split("\0", -1);
-    ExecutorService pool = Executors.newFixedThreadPool(Math.max(1, Math.min(STREAMS, pairs.length / 2)));
+    String failure = operation.equals("rename") && !word.isEmpty() ? makeParents(pairs, word, conf) : "";
+    if (!failure.isEmpty()) return String.join("\0", Collections.nCopies(pairs.length / 2, failure));
+    List<Operation> operations = new ArrayList<>();
+    for (int i = 0; i + 1 < pairs.length; i += 2) {
+      operations.add(new Operation(operation, pairs[i], pairs[i + 1], word, conf));
+    }
+    return String.join("\0", answers(operations));
+  }
+
+  /** Makes the parents of the targets, without `top`. Returns an error or an empty text. */
+  private static String makeParents(String[] pairs, String top, Configuration conf) throws Exception {
+    Set<String> parents = new LinkedHashSet<>();
+    for (int i = 1; i < pairs.length; i += 2) parents.add(pairs[i].substring(0, pairs[i].lastIndexOf('/')));
+    parents.remove(top);
+    List<Operation> operations = new ArrayList<>();
+    for (String parent : parents) operations.add(new Operation("make", parent, "", "", conf));
+    Iterator<String> answers = answers(operations).iterator();
+    for (String parent : parents) {
+      String error = (String) answers.next();
+      if (!error.isEmpty()) return "cannot make " + parent + ": " + error;
+    }
+    return "";
+  }
+
+  private static List answers(List operations) throws Exception {
+    List<Object> answers = new ArrayList<>();
+    if (operations.size() == 1) answers.add(((Operation) operations.get(0)).call());
+    if (operations.size() < 2) return answers;
+    ExecutorService pool = Executors.newFixedThreadPool(Math.min(STREAMS, operations.size()));
     try {
-      List<Operation> operations = new ArrayList<>();
-      for (int i = 0; i + 1 < pairs.length; i += 2) {
-        operations.add(new Operation(operation, pairs[i], pairs[i + 1], word, conf));
-      }
-      List<Object> answers = new ArrayList<>();
       for (Future answer : pool.invokeAll(operations)) answers.add(answer.get());
-      return String.join("\0", answers);
+      return answers;
     } finally {
       pool.shutdown();
     }
