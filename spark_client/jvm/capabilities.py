@@ -76,12 +76,12 @@ class Capabilities:
 
         Raises UnsupportedSparkError if it does not compile, SessionError if compiled classes cannot be cached.
         """
-        self.loader(capability)
+        jar = self.jar(capability)
         full, system = f"spark_client.{capability}.{name}", java_class(self._jvm, "java.lang.ClassLoader")
         loader = system.getSystemClassLoader()
         with suppress(Py4JJavaError):
             return loader.loadClass(full)
-        if (jar := class_cache.find(self._cache_names[capability])) is None:
+        if jar is None:
             raise SessionError("the directory for compiled classes is not writable: set XDG_CACHE_HOME to one that is")
         with zipfile.ZipFile(jar) as classes:
             code = classes.read(f"{full.replace('.', '/')}.class")
@@ -89,6 +89,14 @@ class Capabilities:
         (define,) = (each for each in methods if each.getName() == "defineClass" and each.getParameterCount() == 4)
         define.setAccessible(True)  # Spark opens java.lang
         return define.invoke(loader, java_class(self._jvm, "java.util.List").of(full, code, 0, len(code)).toArray())
+
+    def jar(self, capability: str) -> Path | None:
+        """Returns the jar of the compiled classes of a capability, or None if they cannot be cached.
+
+        Raises UnsupportedSparkError if a class does not compile with this Spark.
+        """
+        self.loader(capability)
+        return class_cache.find(self._cache_names[capability])
 
     def constructor(self, capability: str, name: str) -> Any:
         """Returns the only java.lang.reflect.Constructor of a class. Raises UnsupportedSparkError."""

@@ -4,7 +4,7 @@ write to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -117,6 +117,18 @@ class Files:
         """Deletes a file or directory with its contents, if it exists. Raises WriteFailedError."""
         self._check("delete", [(location, "")])
 
+    def delete_all(self, locations: Sequence[str]) -> None:
+        """Deletes files or directories, if they exist. Raises WriteFailedError."""
+        self._check("delete", [(location, "") for location in locations])
+
+    def complete(self, uploads: Mapping[str, str]) -> None:
+        """Makes uploaded files visible. The handle of each upload is given by its location. Raises WriteFailedError."""
+        self._check("complete", list(uploads.items()), names_target=False)
+
+    def abort(self, uploads: Mapping[str, str]) -> list[str]:
+        """Ends uploads that are not complete. Returns the errors."""
+        return [text for text in self._run("abort", list(uploads.items())) if text]
+
     def visible(self, location: str) -> list[str]:
         """Returns the files and directories in a directory, except names that begin with `_` or `.`. Empty if it does
         not exist.
@@ -165,10 +177,13 @@ class Files:
         parts = answer.split("\0") if answer else []
         return [(path, int(size), int(rows)) for path, size, rows in zip(*[iter(parts)] * 3, strict=True)]
 
-    def _check(self, operation: str, pairs: Sequence[tuple[str, str]], word: str = "") -> None:
+    def _check(
+        self, operation: str, pairs: Sequence[tuple[str, str]], word: str = "", *, names_target: bool = True
+    ) -> None:
         for (location, target), error in zip(pairs, self._run(operation, pairs, word), strict=True):
             if error:
-                raise WriteFailedError(f"cannot {operation} {location}{target and f' to {target}'}: {error}")
+                to = f" to {target}" if target and names_target else ""
+                raise WriteFailedError(f"cannot {operation} {location}{to}: {error}")
 
     def _run(self, operation: str, pairs: Sequence[tuple[str, str]], word: str = "") -> list[str]:
         """Returns the result of each operation. An empty text means success; otherwise it is the error."""

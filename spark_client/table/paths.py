@@ -16,3 +16,9 @@ def is_below(location: str, directory: str) -> bool:
 def name_of(location: str) -> str:
     """Returns the last component of a location."""
     return location.rstrip("/").rpartition("/")[2]
+
+
+def store_of(location: str) -> str:
+    """Returns the root of the file system of a location, such as `s3a://bucket/`."""
+    scheme, _, rest = location.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}/" if rest else location

@@ -43,7 +43,7 @@ def write_buckets(
     files = Files(context.spark)
     if not write.overwrite:
         _check_partitions(files, table, staged, snapshot)
-    named = _named(files, staged, into.location)
+    named = _named(files, staged, into)
     if not creates_empty_files(context.spark.conf.get(EMPTY_FILES, None), table.parameters):
         return named
     counts = {file.values: kept.get(file.values, table.buckets.count) for file in named}
@@ -86,8 +86,13 @@ def _check_partitions(files: Files, table: Table, staged: Iterable[StagedFile], 
             raise InvalidInsertError(f"{text}; INSERT OVERWRITE it")
 
 
-def _named(files: Files, staged: Sequence[StagedFile], directory: str) -> tuple[StagedFile, ...]:
-    """Moves the files of each bucket's directory to its parent, and puts the bucket number before their names."""
+def _named(files: Files, staged: Sequence[StagedFile], into: WriteDirectory) -> tuple[StagedFile, ...]:
+    """Moves the files of each bucket's directory to its parent, and puts the bucket number before their names.
+
+    Files that are uploaded have their names already.
+    """
+    if into.uploads and into.uploads.pending:
+        return tuple(replace(file, directory=0) for file in staged)
     moved = [
         replace(
             file,
@@ -98,5 +103,5 @@ def _named(files: Files, staged: Sequence[StagedFile], directory: str) -> tuple[
     ]
     pairs = zip(staged, moved, strict=True)
     files.rename([Rename(before.location, after.location) for before, after in pairs])
-    files.prune({parent(file.location) for file in staged}, directory)
+    files.prune({parent(file.location) for file in staged}, into.location)
     return tuple(moved)

@@ -15,8 +15,9 @@ from metastore.client.structs import PublishMode, PublishPartition, Skew
 from spark_client.context import Context
 from spark_client.errors import NoSuchTableError, PublishConflictError, SparkClientError
 from spark_client.jvm.files import FILE_ERRORS, Files
+from spark_client.jvm.uploads import can_upload
 from spark_client.table.datasource_tables import partition_directory_keys
-from spark_client.table.paths import is_below, parent
+from spark_client.table.paths import is_below, parent, store_of
 from spark_client.table.settings import is_in_place, lease_seconds
 from spark_client.table.skew_layout import FLAT, LAYOUT
 from spark_client.write.journal import Journal
@@ -29,6 +30,7 @@ from spark_client.write.placement import (
     PlacementPlanner,
     Write,
     final_locations,
+    is_object_store,
     table_root,
     write_directory,
 )
@@ -42,6 +44,8 @@ from spark_client.write.snapshot import (
     with_unrecorded_directories,
 )
 from spark_client.write.staging import StagedFile
+from spark_client.write.upload_targets import upload_targets
+from spark_client.write.uploads import Uploads
 
 _log = logging.getLogger(__name__)
 
@@ -129,6 +133,19 @@ class Commit:
         # The write ends last: until then cleaning finds its files if this process dies.
         self._lease.end()
 
+    def uploads(self, snapshot: Snapshot, skews: Mapping[Values, Skew] | None = None) -> Uploads | None:
+        """Returns where a job of the write uploads its files, or None if it cannot: then it writes to `directory`.
+
+        The arguments are those of `set_files`. The uploads are completed by `move_files`.
+        """
+        appended = () if self.write.overwrite else snapshot.values()
+        present = (location for state in appended for location in (state.location, *state.skew.locations.values()))
+        stores = {store_of(location) for location in (self.directory, *present)}
+        if all(is_object_store(store) and can_upload(self._context.spark, store) for store in stores):
+            targets = upload_targets(self.write, snapshot, self.query_id, skews)
+            self._journal.uploads = Uploads(self._files, self.directory, targets)
+        return self._journal.uploads
+
     def set_files(
         self, staged: Sequence[StagedFile], snapshot: Snapshot, skews: Mapping[Values, Skew] | None = None
     ) -> None:
@@ -160,7 +177,8 @@ class Commit:
         placement = planner.plan(staged, self._granted(planner, staged), contents)
         # The metastore must know of shared directories and renames before the first file moves: if this process dies,
         # cleaning undoes them from there.
-        self._lease.share(placement.shared_directories)
+        uploads = self._journal.uploads
+        self._lease.share([*placement.shared_directories, *(uploads.shared_directories() if uploads else ())])
         if placement.away:
             self._lease.register_renames([*placement.away, *placement.moves])
         self._context.on_step("registered")
@@ -206,8 +224,8 @@ class Commit:
         """
         self._lease.check()
         directories = set(placement.shared_directories)
-        shared = [move.target for move in placement.moves if parent(move.target) in directories]
-        self._files.find(final_locations(self._staged, placement.moves) if again else shared)
+        placed = final_locations(self._staged, placement.moves)
+        self._files.find(placed if again else [location for location in placed if parent(location) in directories])
         self._check_all_read(placement)
 
     def has_ended(self) -> bool:

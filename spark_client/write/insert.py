@@ -216,7 +216,8 @@ class _PendingInsert:
         """Runs the Spark job. `known`: the skew of the partitions that the INSERT appends to."""
         write, context = self._write, self._context
         size = self._insert.max_file_size or max_file_size(self._settings, write.table)
-        into = WriteDirectory(self.commit.directory, self.commit.query_id, size)
+        uploads = self.commit.uploads(self._snapshot, self._auto_skew.skews)
+        into = WriteDirectory(self.commit.directory, self.commit.query_id, size, uploads)
         if write.table.buckets.count:
             return write_buckets(context, write, self._rows, self._snapshot, into)
         exceptions = skews_unlike_table(known, write.table)

@@ -13,6 +13,7 @@ from metastore.client.structs import Rename
 from spark_client.errors import WriteFailedError
 from spark_client.jvm.files import FILE_ERRORS, Files
 from spark_client.write.placement import Placement
+from spark_client.write.uploads import Uploads
 
 _log = logging.getLogger(__name__)
 # Renames in one call of the JVM.
@@ -20,13 +21,15 @@ CHUNK = 1000
 
 
 class Journal:
-    """Runs the renames of a placement below the table's directory `top`, and undoes them.
+    """Completes the uploads of a write and runs the renames of its placement, below the table's directory `top`, and
+    undoes them.
 
     The undo recognizes this write's files by the query id in their names. Files that other clients have added to the
     same directories stay there.
     """
 
     def __init__(self, files: Files, top: str, query_id: str, on_step: Callable[[str], None]) -> None:
+        self.uploads: Uploads | None = None
         self._files = files
         self._top = top
         self._query_id = query_id
@@ -46,6 +49,9 @@ class Journal:
         self._rename(placement.away, self._away, "away")
         self._created |= dict.fromkeys(placement.created_directories)
         self._files.make_directories(placement.empty_locations)
+        if self.uploads and self.uploads.pending:
+            self.uploads.complete()
+            self._on_step("completed")
         self._rename(placement.moves, self._moved, "moved")
         self._mark(placement.marked_locations)
 
@@ -57,6 +63,7 @@ class Journal:
         try:
             self._mark(())
             errors = self._files.restore(list(self._moved), self._query_id)
+            errors += self.uploads.undo() if self.uploads else []
             self._files.prune(self._created, self._top)
             # Replaced files return last, because their old location must be free.
             errors += self._files.restore(list(reversed(self._away)), "")

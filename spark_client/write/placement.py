@@ -233,7 +233,7 @@ class PlacementPlanner:
         )
         return Placement(
             away=tuple(Rename(source, target) for source, target in away.items()),
-            moves=_by_file(files, targets) if moves_files else _by_directory(files, targets),
+            moves=self._by_file(files, targets) if moves_files else _by_directory(files, targets),
             created_directories=(*used, location) if is_hive_directory else (),
             marked_locations=self._marked(location, used),
             empty_locations=() if files else (location,),
@@ -295,7 +295,7 @@ class PlacementPlanner:
             skew=skew,
         )
         return Placement(
-            moves=_by_file(files, targets),
+            moves=self._by_file(files, targets),
             created_directories=tuple(inside[n] for n in numbers if n and targets[n] in granted and not recorded[n]),
             marked_locations=self._marked(existing.location, [targets[n] for n in numbers if not is_flat(targets[n])]),
             shared_directories=tuple(
@@ -303,6 +303,21 @@ class PlacementPlanner:
             ),
             publications=(publication,),
         )
+
+    def usual_prefixes(self) -> list[str]:
+        """Returns what precedes the names of files in new partitions, relative to the partition, by number."""
+        return [file_path(entry, "").removeprefix("/") for entry in self._directories("", self.write.table.skew)]
+
+    def expected_directories(self, values: Values) -> list[str]:
+        """Returns the directories that the rows of a partition get, by number, before it is known which numbers occur
+        and which directories are granted. See `_directories`.
+        """
+        existing = self.snapshot.get(values)
+        if existing is None or self.write.overwrite:
+            return self._directories(self._versioned(values), self.skews.get(values, self.write.table.skew))
+        recorded = ["", *(existing.skew.locations.get(tuple(value), "") for value in existing.skew.values)]
+        inside = self._directories(existing.location, existing.skew, existing)
+        return [recorded[number] or directory for number, directory in enumerate(inside)]
 
     def _directories(self, location: str, skew: Skew, existing: PartitionState | None = None) -> list[str]:
         """Returns the directory of each skewed value, by number. Number 0 is the default directory, or the only one.
@@ -316,6 +331,20 @@ class PlacementPlanner:
             layout = existing.parameters.get(LAYOUT)
         names = flat_prefixes if layout == FLAT else skew_directories
         return [f"{location}/{name}" for name in names(skew.columns, skew.values)]
+
+    def _by_file(self, files: list[StagedFile], targets: list[str]) -> tuple[Rename, ...]:
+        """Returns one rename for each file, for targets that other writers may use at the same time.
+
+        A file that was uploaded to its final location is not renamed.
+        """
+        pairs = ((file.location, file_path(targets[file.directory], self._name(file.location))) for file in files)
+        return tuple(Rename(source, target) for source, target in pairs if source != target)
+
+    def _name(self, location: str) -> str:
+        """Returns the name of a file, without the prefix of the flat layout that an uploaded file already has."""
+        name = name_of(location)
+        prefix, query_id, ending = name.partition(self.query_id)
+        return f"{query_id}{ending}" if query_id and is_flat(prefix) else name
 
     def _marked(self, location: str, directories: Sequence[str]) -> tuple[str, ...]:
         """Returns the location if its rows are in subdirectories.
@@ -377,11 +406,6 @@ def _locations(skew: Skew, targets: Sequence[str], numbers: Sequence[int]) -> di
 def _file_directory(target: str) -> str:
     """Returns the directory of the files of a target, which in the flat layout is a prefix of file names."""
     return parent(target) if is_flat(target) else target
-
-
-def _by_file(files: list[StagedFile], targets: list[str]) -> tuple[Rename, ...]:
-    """Returns one rename for each file, for targets that other writers may use at the same time."""
-    return tuple(Rename(file.location, file_path(targets[file.directory], name_of(file.location))) for file in files)
 
 
 def _by_directory(files: list[StagedFile], targets: list[str]) -> tuple[Rename, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -19,9 +19,11 @@ from spark_client.jvm.files import Files
 from spark_client.jvm.plans import estimated_size, rebalanced, source_of, tasks_of, with_settings, write_files
 from spark_client.jvm.sessions import settings
 from spark_client.jvm.sql_text import quote
+from spark_client.jvm.uploads import UploadedFile, upload_files
 from spark_client.table.directory_names import has_own_names
 from spark_client.table.file_options import file_options
 from spark_client.table.paths import parent
+from spark_client.write.uploads import Uploads
 
 # Files that are split aim at this share of the maximum size. Attempts to split.
 _FILL, _SPLITS = 0.9, 6
@@ -43,16 +45,18 @@ class WriteDirectory:
         location: The write's directory.
         query_id: The id of the write, with which the names of the files begin.
         max_size: Maximum bytes of a file, if there is a limit.
+        uploads: The uploads of the write, if its files are uploaded to their final locations.
     """
 
     location: str
     query_id: str
     max_size: int | None = None
+    uploads: Uploads | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A file in the write's directory.
+    """A file in the write's directory, or one that is uploaded to its final location.
 
     Attributes:
         location: The absolute location.
@@ -89,6 +93,9 @@ def write_staging(
     """Writes the rows with one Spark job and returns its files.
 
     Files are in `<location>/<partition directory>/skewed_directory=<number>/`, and their names begin with the query id.
+    With uploads, they have their final locations and names, and are not visible yet. If the table names its
+    directories by a function, all uploads are completed in the write's directory at once; else those of files that are
+    split.
     Rows are shuffled by these directories: several tasks write a heavy value, and one task writes many light ones.
     One task writes the few rows of a VALUES clause, without a shuffle.
 
@@ -106,9 +113,10 @@ def write_staging(
     if is_gathered and _is_small(source, count):
         # One row is one task anyway.
         rows, is_gathered = rows if count == 1 else rows.coalesce(1), False
-    if is_gathered := is_gathered and not _makes_few_files(rows, most):
-        rows = with_settings(rows, _GATHERING)
-    staging = _Staging(rows, table, into.location, into.query_id, len(keys))
+    is_gathered = is_gathered and not _makes_few_files(rows, most)
+    if is_gathered or into.uploads:
+        rows = with_settings(rows, _GATHERING if is_gathered else {})
+    staging = _Staging(rows, table, into.location, into.query_id, len(keys), into.uploads)
     numbered, numbers = rows, []
     if number is not None:
         numbers = [_free_name("skewed_directory", rows.columns)]
@@ -120,9 +128,15 @@ def write_staging(
         numbered = rebalanced(numbered, directories)
     if order:
         numbered = _sorted(numbered, keys, numbers, order)
-    staging.write(numbered, into.location, directories)
+    max_size = None if order else into.max_size
+    if into.uploads and not has_own_names(table):
+        longest = {"longest": str(max_size)} if max_size else {}
+        staging.upload(numbered, directories, {**into.uploads.targets, **longest})
+        into.uploads.add(staging.uploaded)
+    else:
+        staging.write(numbered, into.location, directories)
     staged = staging.count(count)
-    return staged if into.max_size is None or order else staging.split(staged, into.max_size)
+    return staging.split(staged, max_size) if max_size else staged
 
 
 @dataclass
@@ -134,6 +148,11 @@ class _Staging:
     location: str
     query_id: str
     depth: int
+    uploads: Uploads | None = None
+    # Files that are uploaded to their final locations and not visible yet.
+    uploaded: Sequence[UploadedFile] = ()
+    # Whether the write's directory has visible files.
+    is_listed: bool = False
     # The hash that names each directory, with the partition values (see hash_partitions).
     observed: Observation | None = None
 
@@ -163,9 +182,25 @@ class _Staging:
 
     def write(self, rows: DataFrame, location: str, directories: Sequence[str], **options: Any) -> None:
         """Runs one job. `options` are options of Spark's DataFrameWriter."""
+        self.is_listed = True
+        options = self._options(options)
+        if self.uploads is None:
+            write_files(rows, self.format, location, directories, options)
+            return
+        uploaded = upload_files(
+            rows, self.format, location, directories, options, {"directory": location}, self.query_id
+        )
+        self.uploads.add(uploaded)
+        self.uploads.complete([file.location for file in uploaded])
+
+    def upload(self, rows: DataFrame, directories: Sequence[str], targets: Mapping[str, str]) -> None:
+        """Runs one job whose files are uploaded to their final locations. They are not visible afterwards."""
+        options = self._options({})
+        self.uploaded = upload_files(rows, self.format, self.location, directories, options, targets, self.query_id)
+
+    def _options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         own = {"mapreduce.output.basename": self.query_id, "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
-        options = {**file_options(settings(self.spark), self.table, self.format), **options, **own}
-        write_files(rows, self.format, location, directories, options)
+        return {**file_options(settings(self.spark), self.table, self.format), **options, **own}
 
     def split(self, staged: tuple[StagedFile, ...], limit: int) -> tuple[StagedFile, ...]:
         """Splits files of more than `limit` bytes, unless they have one row. The order of the rows is kept.
@@ -173,11 +208,19 @@ class _Staging:
         Parts compress worse than the whole file. So they aim below the limit, and parts that exceed it are split again.
         """
         rounds = 0
+        self._show([file.location for file in staged if file.size > limit and file.rows > 1])
         while (large := [file for file in staged if file.size > limit and file.rows > 1]) and rounds < _SPLITS:
             for directory, files in groupby(large, key=lambda file: parent(file.location)):
                 self._write_again(directory, list(files), limit)
             staged, rounds = self.count(), rounds + 1
         return staged
+
+    def _show(self, locations: Collection[str]) -> None:
+        """Completes uploads in the write's directory, so that their files can be read."""
+        if self.uploads and locations:
+            self.uploads.complete(locations)
+            self.uploaded = [file for file in self.uploaded if file.location in self.uploads.pending]
+            self.is_listed = True
 
     def _write_again(self, directory: str, files: Sequence[StagedFile], limit: int) -> None:
         rows = min(int(file.rows * limit / file.size * _FILL) for file in files)
@@ -190,11 +233,13 @@ class _Staging:
 
     def count(self, total: int | None = None) -> tuple[StagedFile, ...]:
         """Returns the files that have rows, sorted by location. `total`: the rows of all files, if they are known."""
-        counted = [row for row in Files(self.spark).rows(self.location, self.format, total) if row[2]]
+        counted = Files(self.spark).rows(self.location, self.format, total) if self.is_listed else []
+        counted = [row for row in counted if row[2]]
         # Without rows the job observes nothing, and reading the observation would block.
         values = self._values() if counted else None
         staged = [self._staged_file(path, values, size, rows) for path, size, rows in counted]
-        return tuple(sorted(self._named(staged), key=lambda file: file.location))
+        uploaded = map(self._uploaded_file, self.uploaded)
+        return tuple(sorted([*uploaded, *self._named(staged)], key=lambda file: file.location))
 
     def _named(self, files: Sequence[StagedFile]) -> Iterator[StagedFile]:
         """Renames files whose names do not begin with the query id: Spark before 4.0 ignores the option for it."""
@@ -213,6 +258,10 @@ class _Staging:
             return None
         pairs = json.loads(self.observed.get["partitions"])
         return {pair["directory"]: tuple(pair["values"]) for pair in pairs}
+
+    def _uploaded_file(self, file: UploadedFile) -> StagedFile:
+        staged = self._staged_file(f"{file.directory}/-".lstrip("/"), None, file.size, file.rows)
+        return replace(staged, location=file.location)
 
     def _staged_file(
         self, path: str, partitions: Mapping[str, tuple[str, ...]] | None, size: int, rows: int

@@ -111,6 +111,8 @@ public final class FileOperations {
           case "mark": return mark(system);
           case "unmark": return unmark(system);
           case "clear": return clear(system);
+          case "complete": return complete();
+          case "abort": return abort();
           default: return "unknown operation " + name;
         }
       } catch (Exception failure) {
@@ -225,6 +227,17 @@ public final class FileOperations {
 
     private String unmark(FileSystem system) throws Exception {
       system.delete(new Path(path, other + word), false);
+      return "";
+    }
+
+    /** Makes a file visible. `other` is the handle of its upload. */
+    private String complete() throws Exception {
+      Upload.complete(path, other, conf);
+      return "";
+    }
+
+    private String abort() throws Exception {
+      Upload.abort(path, other, conf);
       return "";
     }
 

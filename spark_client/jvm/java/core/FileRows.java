@@ -90,29 +90,34 @@ final class FileRows {
     }
 
     public Object call() throws Exception {
-      return answer(format.equals("other") ? 0 : format.equals("orc") ? orc() : parquet());
+      return answer(format.equals("other") ? 0 : format.equals("orc") ? orc(status, conf) : parquet(status, conf, options));
     }
 
     String answer(long rows) {
       return status.getPath().toUri().getPath().substring(start) + "\0" + status.getLen() + "\0" + rows;
     }
+  }
 
-    private long parquet() throws Exception {
-      ParquetFileReader reader = ParquetFileReader.open(HadoopInputFile.fromStatus(status, conf), options);
-      try {
-        return reader.getRecordCount();
-      } finally {
-        reader.close();
-      }
+  /** Returns the rows of a file of `parquet` or `orc`, from its footer. */
+  static long rows(FileStatus status, String format, Configuration conf) throws Exception {
+    return format.equals("orc") ? orc(status, conf) : parquet(status, conf, HadoopReadOptions.builder(conf).build());
+  }
+
+  private static long parquet(FileStatus status, Configuration conf, ParquetReadOptions options) throws Exception {
+    ParquetFileReader reader = ParquetFileReader.open(HadoopInputFile.fromStatus(status, conf), options);
+    try {
+      return reader.getRecordCount();
+    } finally {
+      reader.close();
     }
+  }
 
-    private long orc() throws Exception {
-      Reader reader = OrcFile.createReader(status.getPath(), OrcFile.readerOptions(conf));
-      try {
-        return reader.getNumberOfRows();
-      } finally {
-        reader.close();
-      }
+  private static long orc(FileStatus status, Configuration conf) throws Exception {
+    Reader reader = OrcFile.createReader(status.getPath(), OrcFile.readerOptions(conf));
+    try {
+      return reader.getNumberOfRows();
+    } finally {
+      reader.close();
     }
   }
 }

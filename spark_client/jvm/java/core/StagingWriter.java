@@ -45,6 +45,10 @@ public final class StagingWriter {
     Configuration conf = rows.sparkSession().sessionState().newHadoopConf();
     Path path = new Path(location);
     LocalDirectories.make(path.getFileSystem(conf), new Path(path, COMMITTER), conf);
+    save(rows, format, location, columns, options);
+  }
+
+  static void save(Dataset rows, String format, String location, String columns, String options) {
     DataFrameWriter writer = rows.write().format(format).mode("append");
     String[] pairs = options.split("\0", -1);
     for (int i = 0; i + 1 < pairs.length; i += 2) writer.option(pairs[i], pairs[i + 1]);
