@@ -50,6 +50,11 @@ def is_hidden(name: str, token: str | None, highest: int | None, open_writes: Co
     return any(number > (highest or 0) or number in open_writes for number in numbers)
 
 
+def ids_in(name: str) -> list[str]:
+    """Returns the ids of registered writes in a file name."""
+    return re.findall(rf"(?<![{CHARACTERS}]){_QUERY_ID.pattern}(?![0-9])", name)
+
+
 def names_write(location: str, query_id: str) -> bool:
     """Returns whether a component of a location contains the id. Everything below belongs to the write."""
     return any(holds(part, query_id) for part in location.split("/"))

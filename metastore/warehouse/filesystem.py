@@ -48,6 +48,14 @@ class FileEntry(NamedTuple):
     modified: float | None
 
 
+class Upload(NamedTuple):
+    """An upload to S3 that is not complete. `begun`: in seconds since 1970 by the clock of S3."""
+
+    location: str
+    id: str
+    begun: float
+
+
 class Warehouse:
     """The directories of databases, tables and partitions.
 
@@ -310,6 +318,26 @@ class Warehouse:
             entries += inside
             folders += below
         return entries
+
+    def unfinished_uploads(self, location: str) -> list[Upload]:
+        """Returns the uploads below a directory that are not complete: nobody sees their files, but S3 keeps them.
+
+        Other file systems have none.
+        """
+        self.roots.require([location])
+        with opened(location) as (files, path):
+            find = getattr(files, "unfinished_uploads", None)
+            found = find(f"{path}/") if find else ()
+            return [
+                Upload(paths.join(location, each.removeprefix(path).lstrip("/")), id_, begun.timestamp())
+                for each, id_, begun in found
+            ]
+
+    def abort_upload(self, upload: Upload) -> None:
+        """Aborts an upload of `unfinished_uploads`. Does nothing if it has ended."""
+        self.roots.require_below(upload.location)
+        with opened(upload.location) as (files, path):
+            files.abort_upload(path, upload.id)
 
     def children(self, location: str) -> tuple[list[FileEntry], list[str]]:
         """Returns the files and the subdirectories of a directory, sorted by name.

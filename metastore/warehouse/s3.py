@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
 from typing import Any, Final
 
 from s3fs import S3FileSystem  # type: ignore[import-untyped] # it has no types
@@ -31,6 +34,24 @@ class BoundedS3(S3FileSystem):  # type: ignore[misc]
             "max_pool_connections": _AT_ONCE,
         }
         super().__init__(*arguments, config_kwargs=bounds | (config_kwargs or {}), **options)
+
+    def unfinished_uploads(self, prefix: str) -> Iterator[tuple[str, str, datetime]]:
+        """Yields path, id and begin of each multipart upload that is not complete and whose path has the prefix."""
+        bucket, key, _ = self.split_path(prefix)
+        position: dict[str, str] = {}
+        while True:
+            page = self.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=key, **position)
+            for upload in page.get("Uploads", ()):
+                yield f"{bucket}/{upload['Key']}", upload["UploadId"], upload["Initiated"]
+            if not page.get("IsTruncated"):
+                return
+            position = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
+
+    def abort_upload(self, path: str, upload_id: str) -> None:
+        """Aborts a multipart upload. Does nothing if it has ended."""
+        bucket, key, _ = self.split_path(path)
+        with suppress(FileNotFoundError):
+            self.call_s3("abort_multipart_upload", Bucket=bucket, Key=key, UploadId=upload_id)
 
     async def _call_s3(self, method: str, *arguments: Any, **options: Any) -> Any:
         """Calls S3 as s3fs does. Raises ConnectionError after the time limit."""

@@ -28,6 +28,18 @@ class Bucket:
         for key in keys:
             self._client.put_object(Bucket="bucket", Key=f"warehouse/t/{key}", Body=b"rows")
 
+    def begin_upload(self, key: str) -> None:
+        """Begins an upload that nobody completes."""
+        upload = self._client.create_multipart_upload(Bucket="bucket", Key=f"warehouse/t/{key}")["UploadId"]
+        part = {"Bucket": "bucket", "Key": f"warehouse/t/{key}", "UploadId": upload, "PartNumber": 1}
+        self._client.upload_part(**part, Body=b"rows")
+
+    @property
+    def uploads(self) -> set[str]:
+        """The keys of uploads that are not complete, below the table's root."""
+        listed = self._client.list_multipart_uploads(Bucket="bucket").get("Uploads", ())
+        return {each["Key"].removeprefix("warehouse/t/") for each in listed}
+
     @property
     def keys(self) -> set[str]:
         listed = self._client.list_objects_v2(Bucket="bucket", Prefix="warehouse/t/").get("Contents", ())
@@ -101,3 +113,41 @@ def test_renames_of_a_dead_writer_are_undone(
         let_die(database_url, dead)
         assert [location.error for location in clean(client, name).locations if location.error] == []
         assert bucket.keys - before == {"ds=5/part-0", "ds=5/part-1"}
+
+
+def test_uploads_of_a_dead_writer_are_aborted(
+    bucket: Bucket, database_url: str, start_metastore: Callable[..., Server]
+) -> None:
+    """Also where the writer has registered no directory, and none of other writers."""
+    server = start_metastore(database_url)
+    with connected(server) as client:
+        name = new_table(client, [("ds", "string")], sd=descriptor(ROOT))
+        client.add_partition(partition(*name, ["6"]))
+        alive, dead = begin(client, name), begin(client, name)
+        renew(client, dead, f"{ROOT}/_versions/{dead}")
+        for write in (alive, dead):
+            bucket.begin_upload(f"_versions/{write}/ds=7/{write}-part-0")
+            bucket.begin_upload(f"ds=6/{write}-part-0")
+        let_die(database_url, dead)
+        assert [location.error for location in clean(client, name).locations if location.error] == []
+        assert bucket.uploads == {f"_versions/{alive}/ds=7/{alive}-part-0", f"ds=6/{alive}-part-0"}
+
+
+def test_uploads_that_a_published_write_has_lost_are_aborted_on_request(
+    bucket: Bucket, database_url: str, start_metastore: Callable[..., Server]
+) -> None:
+    """An executor was killed during an upload, and another one has written its rows."""
+    server = start_metastore(database_url)
+    with connected(server) as client:
+        name = new_table(client, [("ds", "string")], sd=descriptor(ROOT))
+        before = bucket.uploads
+        write, running = begin(client, name), begin(client, name)
+        renew(client, write, f"{ROOT}/_versions/{write}")
+        lost, kept = f"_versions/{write}/ds=8/{write}-part-0", f"_versions/{running}/ds=8/{running}-part-0"
+        bucket.begin_upload(lost)
+        bucket.begin_upload(kept)
+        publish(client, name, write, day(ROOT, "8", PublishMode.CREATE, location=f"{ROOT}/_versions/{write}/ds=8"))
+        clean(client, name)
+        assert bucket.uploads - before == {lost, kept}
+        clean(client, name, unregistered=True)
+        assert bucket.uploads - before == {kept}

@@ -6,6 +6,7 @@ still add files: the write is cleaned a second time at the end of the grace time
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from metastore.warehouse import paths
 from metastore.warehouse.filesystem import FileEntry
 from thrift_idl.gen.metastore.ttypes import CleanedLocation
 
+log = logging.getLogger("metastore.files")
 _LEFT = "dead writer"
 _PUT_BACK = "moved back: its writer died"
 
@@ -75,6 +77,7 @@ class DeadWriteCleaning:
         dead = self._read(query_id, grace)
         if dead is None:
             return []
+        self._abort_uploads(dead)
         leftovers = self._leftovers(dead)
         self._remove(dead, leftovers)
         with self._store.transaction(audited=False) as work:
@@ -100,6 +103,16 @@ class DeadWriteCleaning:
             locations=[text for text in dead.locations if text not in rejected],
             renames=[rename for rename in dead.renames if rejected.isdisjoint(rename)],
         )
+
+    def _abort_uploads(self, dead: DeadWrite) -> None:
+        """Ends the uploads of a dead write, so that none becomes visible later, not even by a writer that was slow."""
+        for directory in dict.fromkeys([*dead.roots, *_shared_directories(dead)]):
+            try:
+                for upload in self._warehouse.unfinished_uploads(directory):
+                    if names_write(upload.location, dead.query_id):
+                        self._warehouse.abort_upload(upload)
+            except MetastoreError as error:  # a server may lack this right alone
+                log.warning("uploads of the dead write %s in %s remain: %s", dead.query_id, directory, error)
 
     def _leftovers(self, dead: DeadWrite) -> Leftovers:
         """Returns what a dead write left.

@@ -1,4 +1,6 @@
-"""Removes unregistered directories below a table's `_staging` and `_versions`: of older clients, or after a restore."""
+"""Removes unregistered directories below a table's `_staging` and `_versions`: of older clients, or after a restore.
+Also ends uploads to S3 that executors have begun and that nobody will complete.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import time
 from collections.abc import Iterator
 from datetime import timedelta
 
-from metastore.domain.query_ids import is_registered_form
+from metastore.domain.query_ids import ids_in, is_registered_form
 from metastore.errors import MetastoreError
 from metastore.services.files.cleaned_directories import STAGING, cleaned, with_parents
 from metastore.services.files.journal import Journal
@@ -14,10 +16,11 @@ from metastore.services.files.planning import Removal, plan_removal
 from metastore.services.files.usage import unused, usage
 from metastore.services.rules.tables import is_view
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import FileEntry
+from metastore.warehouse.filesystem import FileEntry, Upload
 from thrift_idl.gen.metastore.ttypes import CleanedLocation
 
 _REASON = "registered nowhere"
+_NEVER_COMPLETED = "upload that was never completed"
 
 
 class UnregisteredCleaning:
@@ -39,11 +42,15 @@ class UnregisteredCleaning:
                 return []
             root = paths.without_version(struct.sd.location)
             old = {text: files for text, files in self._unregistered(root) if _is_old(files, grace)}
+            uploads = self._lost_uploads(root, grace)
             if not dry_run:
                 self._remove(table_id, list(old), root)
+                for upload in uploads:
+                    self._warehouse.abort_upload(upload)
         except MetastoreError as error:
             return [cleaned(root, _REASON, None, error=str(error))]
-        return [_entry(location, files, root) for location, files in old.items()]
+        lost = [cleaned(upload.location, _NEVER_COMPLETED, None) for upload in uploads]
+        return [_entry(location, files, root) for location, files in old.items()] + lost
 
     def _remove(self, table_id: int, locations: list[str], root: str) -> None:
         with self._store.transaction(audited=False) as work:
@@ -62,6 +69,18 @@ class UnregisteredCleaning:
             for directory in below:
                 if paths.name(directory) not in known:
                     yield from self._unused(directory)
+
+    def _lost_uploads(self, root: str, grace: timedelta) -> list[Upload]:
+        """Returns old uploads of executors that were lost by writes that have ended."""
+        uploads = [
+            (upload, id_)
+            for upload in self._warehouse.unfinished_uploads(root)
+            if upload.begun <= time.time() - grace.total_seconds()
+            for id_ in ids_in(paths.name(upload.location))
+        ]
+        with self._store.read() as work:
+            open_ids = work.dead_writes.known([id_ for _, id_ in uploads])
+        return [upload for upload, id_ in uploads if id_ not in open_ids]
 
     def _unused(self, directory: str) -> Iterator[tuple[str, list[FileEntry]]]:
         """Yields the directory if it is unused, otherwise the highest unused directories in it."""
