@@ -4,43 +4,67 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from spark_client.jvm.versions import TESTED
 from tests.fixtures.server import running
-from tests.fixtures.sparks import environment
+from tests.fixtures.sparks import environment, python_of
 from tests.interop.maven import UnavailableError
 from tests.interop.report import Report
 from tests.interop.storage.s3 import counting_s3, environment_of, s3a_jars, s3a_settings
 
 ROOT = Path(__file__).parents[2]
+VERSIONS = ("3.5", "4.1", TESTED[-1])
 
 
-@pytest.mark.timeout(1800)
-def test_uploads(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_report: Callable[[str], Report]
-) -> None:
-    report = new_report("S3 (moto): uploads")
-    try:
-        jars = s3a_jars()
-    except UnavailableError as error:
-        report.missing = str(error)
-        pytest.skip(report.missing)
+class Place(NamedTuple):
+    """A metastore with its warehouse on an S3 server."""
+
+    uri: str
+    endpoint: str
+
+
+@pytest.fixture
+def place(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     with counting_s3("bucket") as endpoint:
         for name, value in environment_of(endpoint).items():
             monkeypatch.setenv(name, value)
         with running(database_url, tmp_path) as server:
-            settings = json.dumps(s3a_settings(endpoint, jars))
-            command = [sys.executable, "-W", "ignore", "-m", "tests.interop.storage.uploads"]
-            command += [server.uri, endpoint, "local[2]", settings]
-            ran = subprocess.run(
-                command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=1500, check=False
-            )
-    print(ran.stderr[-8000:])
-    assert ran.returncode == 0, ran.stderr[-4000:]
-    for group, name, error in json.loads(ran.stdout.splitlines()[-1]):
+            yield Place(server.uri, endpoint)
+
+
+def ran(spark: str, place: Place, tmp_path: Path, module: str) -> dict[str, object]:
+    """Runs a program with a Spark version and returns what it prints. Skips if S3A cannot be downloaded."""
+    python = python_of(spark)
+    found = [python, "-c", "import os, pyspark; print(os.path.dirname(pyspark.__file__))"]
+    home = subprocess.run(found, check=True, capture_output=True, text=True).stdout.strip()
+    try:
+        settings = s3a_settings(place.endpoint, s3a_jars(Path(home)))
+    except UnavailableError as error:
+        pytest.skip(str(error))
+    command = [python, "-W", "ignore", "-m", module, place.uri, place.endpoint, json.dumps(settings)]
+    command += __import__("os").environ.get("ONLY", "").split()
+    own = {"SPARK_HOME": home, "SPARK_SCALA_VERSION": "2.12" if spark < "4" else "2.13"}
+    own |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_WORKER_DIR": str(tmp_path / "work")}
+    own |= {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": python}
+    result = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**environment(), **own}, cwd=tmp_path, timeout=1500
+    )
+    assert result.returncode == 0, result.stderr[-4000:]
+    printed: dict[str, object] = json.loads(result.stdout.splitlines()[-1])
+    return printed
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("spark", VERSIONS)
+def test_writes_by_uploads(spark: str, place: Place, tmp_path: Path, new_report: Callable[[str], Report]) -> None:
+    report = new_report(f"S3 (moto): uploads, Spark {spark}")
+    printed = ran(spark, place, tmp_path, "tests.interop.storage.uploads")
+    for group, name, error in printed["outcomes"]:  # type: ignore[attr-defined]
         report.add(group, name, error)
+    report.left_out.append(f"requests: {printed['requests']}")
     assert report.failures == []

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import spark_client
+from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
 from spark_client import errors
 from spark_client.context import Context
 from spark_client.jvm.files import MARK
@@ -61,12 +62,12 @@ class Tables:
         return sorted(actual)
 
     def unreferenced(self, name: str) -> list[str]:
-        """Without the marker file for other readers in a partition's own directory."""
+        """Without the marker files for other readers, in a partition's own directory and where rows were replaced."""
         read = {url.partition(f"/{name}/")[2] for url in self.spark.table(name).inputFiles()}
         locations = {
             part.location.partition(f"/{name}/")[2] for part in self.context.metastore.get_partitions("far", name)
         }
-        left = [file for file in self.files(name) if file not in read]
+        left = [file for file in self.files(name) if file not in read and NEWER_ROWS_MARKER not in file]
         return [file for file in left if MARK not in file or file.partition(f"/{MARK}")[0] not in locations]
 
 
