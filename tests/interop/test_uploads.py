@@ -68,3 +68,16 @@ def test_writes_by_uploads(spark: str, place: Place, tmp_path: Path, new_report:
         report.add(group, name, error)
     report.left_out.append(f"requests: {printed['requests']}")
     assert report.failures == []
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("spark", VERSIONS)
+def test_executors_are_lost_while_they_upload(spark: str, place: Place, tmp_path: Path) -> None:
+    """Each row arrives once, also if an executor that the driver has given up goes on."""
+    seen = ran(spark, place, tmp_path, "tests.interop.storage.lost_uploads")
+    if "skipped" in seen:
+        pytest.skip(f"no cluster of several processes starts here: {seen['skipped']}")
+    for kind, outcome in seen.items():
+        assert isinstance(outcome, dict)
+        assert outcome["stopped"] == 2, kind
+        assert outcome["ids"] == list(range(800)), kind

@@ -1,0 +1,115 @@
+"""A program on a cluster of two executors that writes to S3, while executors are killed or given up.
+
+    python -m tests.interop.storage.lost_uploads thrift://host:port ENDPOINT SETTINGS
+
+Prints as JSON, for each attempt: the processes that it has stopped, its ids, and the uploads that are not complete.
+Prints {"skipped": reason} if the cluster does not start.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+
+import spark_client
+from spark_client import Session
+from spark_client.context import Context
+from spark_client.write.insert import insert_into
+from tests.interop.storage.s3 import client_of
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    # An executor that does not answer is given up after some seconds.
+    "spark.network.timeout": "12s",
+    "spark.executor.heartbeatInterval": "2s",
+    "spark.network.timeoutInterval": "2s",
+}
+ROWS = 400
+
+
+def stopping(rows: DataFrame, signal_: int, folder: str) -> DataFrame:
+    """Sends a signal to the executor of the first attempt of the second task, near the end of its rows."""
+
+    def stop(number: int) -> int:
+        context = TaskContext.get()
+        if context is not None and (context.partitionId(), context.attemptNumber()) == (1, 0) and number % 100 == 90:
+            parent = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1]
+            (Path(folder) / parent).touch()
+            os.kill(int(parent), signal_)
+        return number
+
+    return rows.withColumn("id", F.udf(stop, "bigint")("id"))
+
+
+def is_running(process: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+
+
+def stopped(folder: str) -> list[int]:
+    return [int(file.name) for file in Path(folder).iterdir()]
+
+
+def resume(folder: str) -> None:
+    """Lets stopped executors go on, and waits until they have ended."""
+    for process in stopped(folder):
+        if is_running(process):
+            os.kill(process, signal.SIGCONT)
+    while any(map(is_running, stopped(folder))):
+        pass
+
+
+def write(spark: Session, endpoint: str, table: str, signal_: int, resumed_at: str = "") -> dict[str, object]:
+    """Writes twice to one partition: each task of the query writes a file."""
+    spark.sql(f"CREATE TABLE far.{table} (id BIGINT) PARTITIONED BY (p INT) STORED AS PARQUET")
+    seen = 0
+    for start in (0, ROWS):
+        with tempfile.TemporaryDirectory() as folder:
+            rows = stopping(spark.range(start, start + ROWS, 1, 4), signal_, folder)
+            insert_into(context_of(spark, resumed_at, folder), f"far.{table}", rows, partition={"p": "1"})
+            seen += len(stopped(folder))
+            resume(folder)
+    ids = sorted(row[0] for row in spark.sql(f"SELECT id FROM far.{table}").collect())
+    uploads = client_of(endpoint).list_multipart_uploads(Bucket="bucket").get("Uploads", ())
+    return {"stopped": seen, "ids": ids, "uploads": [upload["Key"] for upload in uploads]}
+
+
+def context_of(spark: Session, resumed_at: str, folder: str) -> Context:
+    steps: dict[str, Callable[[], None]] = {resumed_at: lambda: resume(folder)}
+    return Context(spark, spark.metastore, lambda step: steps.get(step, lambda: None)())
+
+
+def main(uri: str, endpoint: str, settings: str) -> dict[str, object]:
+    try:
+        conf = {**SETTINGS, **json.loads(settings)}
+        spark = spark_client.session(uri, master="local-cluster[2,1,1024]", conf=conf)
+        spark.range(4).count()
+    except Exception as failure:  # noqa: BLE001 - whatever it is, the machine cannot run such a cluster
+        return {"skipped": str(failure)}
+    spark.sql("CREATE DATABASE far LOCATION 's3a://bucket/warehouse/far.db'")
+    seen = {
+        "killed": write(spark, endpoint, "killed", signal.SIGKILL),
+        "given up, resumed before publishing": write(spark, endpoint, "early", signal.SIGSTOP, "registered"),
+        "given up, resumed after publishing": write(spark, endpoint, "late", signal.SIGSTOP, "published"),
+    }
+    spark.stop()
+    return seen
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"\n{json.dumps(main(*sys.argv[1:4]))}\n")
