@@ -129,12 +129,7 @@ def write_staging(
     if order:
         numbered = _sorted(numbered, keys, numbers, order)
     max_size = None if order else into.max_size
-    if into.uploads and not has_own_names(table):
-        longest = {"longest": str(max_size)} if max_size else {}
-        staging.upload(numbered, directories, {**into.uploads.targets, **longest})
-        into.uploads.add(staging.uploaded)
-    else:
-        staging.write(numbered, into.location, directories)
+    staging.run(numbered, directories, max_size)
     staged = staging.count(count)
     return staging.split(staged, max_size) if max_size else staged
 
@@ -180,8 +175,18 @@ class _Staging:
         pairs = F.to_json(F.collect_set(pair)).alias("partitions")
         return marked.observe(self.observed, pairs).drop(*keys), [helper]
 
+    def run(self, rows: DataFrame, directories: Sequence[str], max_size: int | None) -> None:
+        """Runs the job of the write. Files that are uploaded to their final locations are not visible afterwards."""
+        if self.uploads is None or has_own_names(self.table):
+            self.write(rows, self.location, directories)
+            return
+        targets = {**self.uploads.targets, **({"longest": str(max_size)} if max_size else {})}
+        options = self._options({})
+        self.uploaded = upload_files(rows, self.format, self.location, directories, options, targets, self.query_id)
+        self.uploads.add(self.uploaded)
+
     def write(self, rows: DataFrame, location: str, directories: Sequence[str], **options: Any) -> None:
-        """Runs one job. `options` are options of Spark's DataFrameWriter."""
+        """Runs one job whose files are visible afterwards. `options` are options of Spark's DataFrameWriter."""
         self.is_listed = True
         options = self._options(options)
         if self.uploads is None:
@@ -192,11 +197,6 @@ class _Staging:
         )
         self.uploads.add(uploaded)
         self.uploads.complete([file.location for file in uploaded])
-
-    def upload(self, rows: DataFrame, directories: Sequence[str], targets: Mapping[str, str]) -> None:
-        """Runs one job whose files are uploaded to their final locations. They are not visible afterwards."""
-        options = self._options({})
-        self.uploaded = upload_files(rows, self.format, self.location, directories, options, targets, self.query_id)
 
     def _options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         own = {"mapreduce.output.basename": self.query_id, "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}

@@ -178,7 +178,9 @@ def _merge(
             rows = rows.withColumn(column.name, F.lit(None if text == DEFAULT_PARTITION else text).cast("string"))
         context.on_step("planned")
         with commit.staging():
-            staged = write_staging(table, rows, number, WriteDirectory(commit.directory, commit.query_id))
+            uploads = commit.uploads({values: existing}, {values: existing.skew})
+            into = WriteDirectory(commit.directory, commit.query_id, uploads=uploads)
+            staged = write_staging(table, rows, number, into)
         context.on_step("staged")
         commit.set_files(staged, {values: existing}, {values: existing.skew})
         (placement,) = publish(context, [commit])

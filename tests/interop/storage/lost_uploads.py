@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from pyspark import TaskContext
@@ -54,11 +56,11 @@ def stopping(rows: DataFrame, signal_: int, folder: str) -> DataFrame:
     return rows.withColumn("id", F.udf(stop, "bigint")("id"))
 
 
-def is_running(process: int) -> bool:
-    try:
-        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
+def wait_for_end(process: int) -> None:
+    with suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(process)
+        select.select([descriptor], [], [])
+        os.close(descriptor)
 
 
 def stopped(folder: str) -> list[int]:
@@ -68,10 +70,10 @@ def stopped(folder: str) -> list[int]:
 def resume(folder: str) -> None:
     """Lets stopped executors go on, and waits until they have ended."""
     for process in stopped(folder):
-        if is_running(process):
+        with suppress(ProcessLookupError):
             os.kill(process, signal.SIGCONT)
-    while any(map(is_running, stopped(folder))):
-        pass
+    for process in stopped(folder):
+        wait_for_end(process)
 
 
 def write(spark: Session, endpoint: str, table: str, signal_: int, resumed_at: str = "") -> dict[str, object]:

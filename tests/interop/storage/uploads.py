@@ -153,6 +153,24 @@ def named_by_a_function(tables: Uploading) -> None:
     assert tables.unreferenced("named") == [], tables.unreferenced("named")
 
 
+def other_statements(tables: Uploading) -> None:
+    """CREATE TABLE AS SELECT, tables of Spark's own, and CONCATENATE."""
+    tables.data(0, 200).createOrReplaceTempView("data")
+    selected = "PARTITIONED BY (p) STORED AS PARQUET AS SELECT id, x, p FROM data"
+    assert tables.copies(f"CREATE TABLE selected {selected}") == 0
+    tables.spark.sql("CREATE TABLE used (id BIGINT, x INT, p INT) USING parquet PARTITIONED BY (p)")
+    tables.spark.sql("INSERT INTO used SELECT * FROM data")
+    assert tables.copies("INSERT INTO used SELECT id + 200, x, p FROM data") == 0
+    assert (tables.ids("selected"), tables.ids("used")) == (list(range(200)), list(range(400)))
+    name = tables.make("merged", skewed=True)
+    for start in range(0, 600, 200):
+        tables.data(start, start + 200, partitions=1).createOrReplaceTempView("data")
+        tables.spark.sql(f"INSERT INTO {name} SELECT * FROM data")
+    assert tables.copies(f"ALTER TABLE {name} PARTITION (p = 0) CONCATENATE") == 0
+    assert len(tables.spark.table(name).inputFiles()) == 2
+    assert tables.ids(name) == list(range(600))
+
+
 def row_changes(tables: Uploading) -> None:
     for skewed in (False, True):
         name = tables.make(f"changed_{skewed}", skewed=skewed)
@@ -390,6 +408,7 @@ ATTEMPTS = (
     odd_values,
     large_files,
     named_by_a_function,
+    other_statements,
     row_changes,
     in_place,
     nothing_is_visible_before,

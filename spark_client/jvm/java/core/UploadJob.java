@@ -1,6 +1,9 @@
 package spark_client.core;
 
 import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -83,12 +86,26 @@ public final class UploadJob {
     String name = "/" + new File(jar).getName();
     Tuple2 added = added(context, name);
     if (added == null) {
-      context.addJar(jar);
+      context.addJar(copied(jar));
       added = added(context, name);
     }
     if (added == null) throw new IllegalStateException(jar + " cannot be sent to the executors");
     for (Object jars : Scala.list(context.addedJars().values())) {
       ((scala.collection.concurrent.Map) jars).putIfAbsent(added._1(), added._2());
+    }
+  }
+
+  /** Copies the jar, which is deleted from the cache if it is not used for long: later executors need it, too. */
+  private static String copied(String jar) {
+    try {
+      File folder = Files.createTempDirectory("spark_client").toFile();
+      File copy = new File(folder, new File(jar).getName());
+      Files.copy(new File(jar).toPath(), copy.toPath());
+      folder.deleteOnExit();
+      copy.deleteOnExit();
+      return copy.getPath();
+    } catch (IOException failure) {
+      throw new UncheckedIOException(failure);
     }
   }
 
