@@ -93,9 +93,8 @@ def write_staging(
     """Writes the rows with one Spark job and returns its files.
 
     Files are in `<location>/<partition directory>/skewed_directory=<number>/`, and their names begin with the query id.
-    With uploads, they have their final locations and names, and are not visible yet. If the table names its
-    directories by a function, all uploads are completed in the write's directory at once; else those of files that are
-    split.
+    With uploads, they have their final locations and names, and are not visible yet. Those of tables with a directory
+    function, and parts of files that are split, are visible in the write's directory at once.
     Rows are shuffled by these directories: several tasks write a heavy value, and one task writes many light ones.
     One task writes the few rows of a VALUES clause, without a shuffle.
 
