@@ -153,7 +153,7 @@ class _PendingInsert:
             self._rows = self._rows.filter(~in_partitions(table, partition_columns(table), done))
         # 5. Register the write.
         self.staged: Sequence[StagedFile] = ()
-        self._auto_skew = AutoSkew()
+        self._auto_skew, self._is_persisted = AutoSkew(), False
         self.commit = Commit(context, self._write, self._settings, self._append_directories())
 
     def __enter__(self) -> _PendingInsert:
@@ -161,7 +161,7 @@ class _PendingInsert:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._auto_skew.skews:
+        if self._is_persisted:
             self._rows.unpersist()
         self.commit.__exit__()
 
@@ -260,7 +260,7 @@ class _PendingInsert:
             columns = auto_columns_of(self._write.table, self._context.metastore)
             if not columns:
                 return
-            self._rows = self._rows.persist()
+            self._rows, self._is_persisted = self._rows.persist(), True
             self._auto_skew = choose_skew(self._write.table, columns, self._rows, kept)
 
     def _check_formats(self) -> None:

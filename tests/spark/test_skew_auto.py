@@ -99,6 +99,21 @@ def test_columns_that_cannot_be_picked_are_rejected(
     with pytest.raises(Exception, match=message) as error:
         spark.sql(f"INSERT INTO {table_name} SELECT 1, X'00', 1")
     assert InvalidInsertError.__name__ in repr(error.value) or "QueryExecutionException" in repr(error.value)
+    assert _stores_nothing(spark)
+
+
+def test_an_append_stores_its_rows_no_longer_than_it_runs(spark: Session, table_name: str) -> None:
+    """Without a new partition, nothing is chosen."""
+    properties = "TBLPROPERTIES ('skew.auto'='true', 'skew.auto.columns'='x')"
+    spark.sql(f"CREATE TABLE {table_name} (x INT) PARTITIONED BY (p INT) STORED AS PARQUET {properties}")
+    for _ in range(2):
+        spark.sql(f"INSERT INTO {table_name} SELECT id, 1 FROM range(9)")
+        assert _stores_nothing(spark)
+
+
+def _stores_nothing(spark: Session) -> bool:
+    """Returns whether no query has stored rows."""
+    return bool(spark._jsparkSession.sharedState().cacheManager().isEmpty())
 
 
 @pytest.mark.parametrize(
