@@ -37,17 +37,11 @@ class Files:
         self._session: Any = spark._jsparkSession  # noqa: SLF001
         self._gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
 
-    def rename(self, moves: Sequence[Rename]) -> None:
+    def rename(self, moves: Sequence[Rename], top: str = "") -> None:
         """Renames files or directories. If a target is an existing directory, the contents of the source are moved into
         it.
 
-        The parent directories of the targets must exist. Raises WriteFailedError.
-        """
-        self._check("rename", [(move.source, move.target) for move in moves])
-
-    def move(self, moves: Sequence[Rename], top: str) -> None:
-        """Renames as `rename`, after it has made the parent directories of the targets. `top` exists.
-
+        The parent directories of the targets must exist. With a `top`, a directory that exists, the others are made.
         Raises WriteFailedError.
         """
         self._check("rename", [(move.source, move.target) for move in moves], top)

@@ -85,7 +85,7 @@ class Journal:
             # Recorded first, so that a chunk that fails halfway is undone too.
             done |= dict.fromkeys(chunk)
             # `top` exists, because the write's directory is below it.
-            self._files.move(chunk, self._top)
+            self._files.rename(chunk, self._top)
             self._on_step(step)
 
     def _mark(self, locations: Sequence[str]) -> None:

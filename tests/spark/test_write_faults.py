@@ -54,7 +54,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, operation: str, *, half: bool = Fal
 
 
 @pytest.mark.parametrize("overwrite", [False, True], ids=["append", "overwrite"])
-@pytest.mark.parametrize(("operation", "half"), [("move", False), ("move", True), ("make_directories", False)])
+@pytest.mark.parametrize(("operation", "half"), [("rename", False), ("rename", True), ("make_directories", False)])
 def test_a_file_system_that_fails(
     context: Context, table: Table, monkeypatch: pytest.MonkeyPatch, operation: str, half: bool, overwrite: bool
 ) -> None:
@@ -75,7 +75,7 @@ def test_a_rename_that_cannot_be_undone_is_left_to_cleaning(
     context.metastore.alter_table(_with_lease(context.metastore, table))
     with monkeypatch.context() as patch:
         failing(patch, operation)
-        failing(patch, "move", half=True)
+        failing(patch, "rename", half=True)
         with pytest.raises(errors.WriteFailedError, match="disk on fire"):
             write(context, table)
     assert unreferenced(context.spark, context.metastore, "default", table.name)
@@ -102,37 +102,37 @@ def test_a_slow_file_system_does_not_make_a_writer_dead(
 ) -> None:
     context.metastore.alter_table(_with_lease(context.metastore, table))
     renewed = threading.Semaphore(0)
-    renew, move = MetastoreClient.renew_write, Files.move
+    renew, rename = MetastoreClient.renew_write, Files.rename
 
     def counted(self: MetastoreClient, *args: Any, **how: Any) -> Any:
         answer = renew(self, *args, **how)
         renewed.release()
         return answer
 
-    def slow(self: Files, moves: Any, top: str) -> None:
+    def slow(self: Files, moves: Any, top: str = "") -> None:
         for _ in range(8):  # more than two leases
             assert renewed.acquire(timeout=PATIENCE)
         assert context.metastore.clean("default", table.name, grace=0).locations == ()
-        move(self, moves, top)
+        rename(self, moves, top)
 
     with monkeypatch.context() as patch:
         patch.setattr(MetastoreClient, "renew_write", counted)
-        patch.setattr(Files, "move", slow)
+        patch.setattr(Files, "rename", slow)
         write(context, table)
     assert ids(context, table) == [1, 2, 11, 12, 14]
 
 
 def test_a_staged_file_that_is_lost(context: Context, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """The writer cannot know whether it was renamed with its directory, so cleaning ends the write."""
-    move = Files.move
+    rename = Files.rename
 
-    def losing(self: Files, moves: Any, top: str) -> None:
+    def losing(self: Files, moves: Any, top: str = "") -> None:
         if parent(moves[0].source) != parent(moves[0].target):  # not where it only gets the name of its write
             folder(moves[0].source).unlink()
-        move(self, moves, top)
+        rename(self, moves, top)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Files, "move", losing)
+        patch.setattr(Files, "rename", losing)
         with pytest.raises(errors.WriteFailedError, match=r"does not exist"):
             write(context, table)
     assert ids(context, table) == [1, 2]
