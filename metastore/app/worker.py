@@ -23,13 +23,12 @@ from metastore.domain.quotas import parse_quotas
 from metastore.errors import UnavailableError
 from metastore.handlers.fb303 import FacebookHandlers
 from metastore.handlers.registry import served
-from metastore.importing.forwarder import Forwarder
 from metastore.monitoring.shared_metrics import CARE, SharedMetrics, WorkerMetrics
 from metastore.monitoring.tracing import Spans
 from metastore.protocol.call_record import CallRecords
 from metastore.protocol.dispatch import Dispatcher
 from metastore.protocol.quotas import QuotaGuard
-from metastore.protocol.rights.guard import Guard
+from metastore.protocol.rights.guard import Forwarder, Guard
 from metastore.protocol.traced_records import TracedRecords
 from metastore.services.authorization.everyone import Everyone
 from metastore.services.descriptor_cleaning import DescriptorCleaningService
@@ -247,13 +246,12 @@ class Application:
     def _make_dispatcher(self) -> Dispatcher:
         settings = self._settings
         base = FacebookHandlers(_version(), self._store.is_reachable, lambda: self.dispatcher.call_counts())
-        forwarder = Forwarder(settings.forward_writes, self._store) if settings.forward_writes else None
         guard = Guard(
             self._rights,
             read_only=settings.read_only,
             audit_log=self._audit,
             followed=partial(borrowed_databases, self._store),
-            forwarder=forwarder,
+            forwarder=_make_forwarder(settings.forward_writes, self._store) if settings.forward_writes else None,
         )
         quotas = QuotaGuard(parse_quotas(settings.quotas)) if settings.quotas else None
         handlers = make_handlers(settings, self.services, self._security, self._listener, self._count_care)
@@ -290,6 +288,13 @@ class Application:
                 return work.blocking.sessions(pids)
 
         self._records.note_blockers(sessions)
+
+
+def _make_forwarder(address: str, store: Store) -> Forwarder:
+    # Imported only where writes are forwarded: importing the client would delay every other start.
+    from metastore.importing.forwarder import Forwarder as ClientForwarder
+
+    return ClientForwarder(address, store)
 
 
 def _records(settings: Settings, metrics: WorkerMetrics | None, spans: Spans | None) -> CallRecords:

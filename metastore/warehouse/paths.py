@@ -152,11 +152,17 @@ def spellings(location: str) -> list[str]:
 
 def ancestors(location: str) -> list[str]:
     """Returns the parent directories in canonical form, the nearest first, the root last."""
-    parents, above = [], canonical(location)
-    while not is_root(above):
-        above = canonical(parent(above))
+    parents, above = [], _above(canonical(location))
+    while above is not None:
         parents.append(above)
+        above = _above(above)
     return parents
+
+
+@caches.cached(8192)
+def _above(location: str) -> str | None:
+    """Returns the canonical parent of a canonical location; None for a root."""
+    return None if is_root(location) else canonical(parent(location))
 
 
 def is_below(location: str, ancestor: str) -> bool:

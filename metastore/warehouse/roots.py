@@ -49,12 +49,12 @@ class Roots:
         resolver = _Resolver()
         return [location for location in locations if self._is_within(resolver.canonical(location))]
 
-    def deletable(self, locations: Iterable[str]) -> set[str]:
-        """Returns the locations that are below a root and contain none."""
+    def deletable(self, locations: Iterable[str]) -> dict[str, str]:
+        """Returns the locations that are below a root and contain none, each with its nearest root."""
         resolver = _Resolver()
         pairs = ((location, resolver.canonical(location)) for location in locations)
         return {
-            location
+            location: self._nearest(resolved)
             for location, resolved in pairs
             if self._is_within(resolved) and not self._contained_roots(resolved)
         }
@@ -67,8 +67,7 @@ class Roots:
     def root_of(self, location: str) -> str:
         """Returns the nearest root that contains the location. Raises InvalidOperationError."""
         self.require_below(location)
-        resolved = _Resolver().canonical(location)
-        return max(self._containing(resolved), key=len)
+        return self._nearest(_Resolver().canonical(location))
 
     def require(self, locations: Iterable[str]) -> None:
         """Raises InvalidOperationError for a location that is neither a root nor below one."""
@@ -130,6 +129,9 @@ class Roots:
         if not self._is_within(resolved):
             return []
         return [text for text in self._resolved if paths.is_within(resolved, text)] or [paths.root(resolved)]
+
+    def _nearest(self, resolved: str) -> str:
+        return max(self._containing(resolved), key=len)
 
     def _contained_roots(self, resolved: str) -> list[str]:
         return [text for text in self._resolved if resolved == text or paths.is_below(text, resolved)]

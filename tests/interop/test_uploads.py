@@ -18,7 +18,7 @@ from tests.interop.report import Report
 from tests.interop.storage.s3 import counting_s3, environment_of, s3a_jars, s3a_settings
 
 ROOT = Path(__file__).parents[2]
-VERSIONS = ("3.5", "4.1", TESTED[-1])
+VERSIONS = TESTED
 
 
 class Place(NamedTuple):

@@ -38,7 +38,11 @@ def test_a_location_that_contains_a_root_or_is_one_is_not_deletable() -> None:
     """A delete of it would take the other root along. Locations outside of all roots are not deletable either."""
     roots = Roots("/warehouse", ["/warehouse/db/other", "s3://bucket/data"])
     kept = {"/warehouse", "/warehouse/db", "/warehouse/db/other", "s3a://bucket/data", "s3://bucket", "/else/where"}
-    deletable = {"/warehouse/db/t", "/warehouse/db/other/t", "s3a://bucket/data/t"}
+    deletable = {
+        "/warehouse/db/t": "file:/warehouse",
+        "/warehouse/db/other/t": "file:/warehouse/db/other",
+        "s3a://bucket/data/t": "s3://bucket/data",
+    }
     assert roots.deletable([*kept, *deletable]) == deletable
     for location in kept:
         with pytest.raises(InvalidOperationError):

@@ -78,8 +78,8 @@ def log_made(warehouse: Warehouse, made: Iterable[str], moment: Moment) -> None:
     `moment`: before the transaction that refers to them, whose events are later. Raises UnavailableError.
     """
     by_root: dict[str, list[str]] = defaultdict(list)
-    for location in sorted(warehouse.roots.deletable(made)):  # roots stay in any case
-        by_root[warehouse.roots.root_of(location)].append(location)
+    for location, root in sorted(warehouse.roots.deletable(made).items()):  # roots stay in any case
+        by_root[root].append(location)
     event = moment.event + 1
     for root, locations in by_root.items():
         moves = (LoggedMove(uuid4().hex, MAKE, text, text, None, moment.at) for text in locations)
