@@ -131,7 +131,7 @@ def is_root(location: str) -> bool:
 
 def same(location: str, other: str) -> bool:
     """Returns whether both are spellings of one location."""
-    return parse(location).identity == parse(other).identity
+    return location == other or parse(location).identity == parse(other).identity
 
 
 @caches.cached(8192)
