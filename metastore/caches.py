@@ -45,8 +45,11 @@ class Cache(Generic[K, V]):
                 self._size -= evicted_size
 
 
-class _Results(dict[str, T]):
-    """Results by text. A lookup of a cached text is one call of `dict`; `__missing__` computes the others."""
+class _Results(OrderedDict[str, T]):
+    """Results by text. A lookup of a cached text is one call of `dict`; `__missing__` computes the others.
+
+    A plain dict would search its first entry behind all those that were removed before.
+    """
 
     def __init__(self, function: Callable[[str], T], maxsize: int) -> None:
         super().__init__()
@@ -59,7 +62,7 @@ class _Results(dict[str, T]):
         if len(text) <= LONGEST:
             with self._lock:
                 if len(self) >= self._maxsize:
-                    del self[next(iter(self))]  # the oldest
+                    self.popitem(last=False)  # the oldest
                 self[text] = result
         return result
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
 from typing import Any, Final
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
@@ -48,7 +49,7 @@ class QuotaGuard:
     def __init__(self, quotas: Quotas) -> None:
         self._quotas = quotas
         self._lock = threading.Lock()
-        self._buckets: dict[str, _TokenBucket] = {}
+        self._buckets = OrderedDict[str, _TokenBucket]()
         self._calls: dict[str, set[int]] = {}  # holder of a quota → connections with a call in flight
         self._connections: dict[str, set[int]] = {}  # holder of a quota → connections that have called
 
@@ -134,7 +135,7 @@ class QuotaGuard:
             bucket = self._buckets.get(holder)
             if bucket is None:
                 if len(self._buckets) >= _MOST_BUCKETS:
-                    self._buckets.pop(next(iter(self._buckets)))
+                    self._buckets.popitem(last=False)
                 bucket = self._buckets[holder] = _TokenBucket(rate)
             return bucket.take()
 

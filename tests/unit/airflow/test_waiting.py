@@ -19,7 +19,7 @@ from metastore.client import Credentials
 from metastore.client.errors import AuthenticationError, MetastoreUnavailableError
 from metastore.client.events import Message
 
-PATIENCE = 30.0
+PATIENCE = 120.0  # seconds: threads and an event loop that take turns are slow on a busy machine
 
 
 class Log:
