@@ -40,7 +40,7 @@ def java_version() -> int:
     return int(match[1])
 
 
-@pytest.fixture(scope="module", params=["4.", OLDEST], ids=["installed", "3.5"])
+@pytest.fixture(scope="module", params=["4.", pytest.param(OLDEST, marks=pytest.mark.long)], ids=["installed", "3.5"])
 def plain_spark(request: pytest.FixtureRequest, metastore_server: Server) -> Iterator[JsonProgram]:
     """The installed Spark, and the oldest one, with nothing but the metastore's address."""
     if (old := request.param == OLDEST) and java_version() > LAST_JAVA_OF_35:
@@ -52,9 +52,6 @@ def plain_spark(request: pytest.FixtureRequest, metastore_server: Server) -> Ite
         yield spark
 
 
-@pytest.mark.parametrize(
-    "plain_spark", ["4.", pytest.param(OLDEST, marks=pytest.mark.long)], indirect=True, ids=["installed", "3.5"]
-)
 def test_statements(plain_spark: JsonProgram, tmp_path: Path) -> None:
     told = plain_spark.ask({"statements": [unique("spark"), str(tmp_path)]})
     assert not told["failures"], "\n".join(told["failures"])

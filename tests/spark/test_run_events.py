@@ -32,6 +32,7 @@ from spark_client.context import Context
 from spark_client.errors import PartitionExistsError, WriteFailedError
 from spark_client.statements.run import concatenate
 from tests.spark.tables import make_table
+from tests.wire.builders import unique
 
 
 class Collector:
@@ -187,18 +188,30 @@ CASES = {
 }
 
 
+@pytest.fixture(scope="module")
+def bases(spark: Session) -> Iterator[str]:
+    """A database with the tables that statements only read: `a` has the ids 3 and 4, `b` 2."""
+    name = unique("runs")
+    spark.sql(f"CREATE DATABASE {name}")
+    for rows in ("a VALUES (3, 30), (4, 40)", "b VALUES (2, 50)"):
+        spark.sql(f"CREATE TABLE {name}.{rows[0]} (id BIGINT, m INT) STORED AS PARQUET")
+        spark.sql(f"INSERT INTO {name}.{rows}")
+    yield name
+    spark.sql(f"DROP DATABASE {name} CASCADE")
+
+
 @pytest.fixture
-def database(spark: Session, table_name: str) -> Iterator[str]:
-    """A new current database with tables: `t` has the ids 1 to 3 in two files, `a` 3 and 4, and `b` 2."""
-    spark.sql(f"CREATE DATABASE {table_name}")
-    spark.sql(f"USE {table_name}")
-    for name in "tab":
-        spark.sql(f"CREATE TABLE {name} (id BIGINT, m INT) STORED AS PARQUET")
-    for rows in ("t VALUES (1, 1), (2, 2)", "t VALUES (3, 3)", "a VALUES (3, 30), (4, 40)", "b VALUES (2, 50)"):
-        spark.sql(f"INSERT INTO {rows}")
-    yield table_name
+def database(spark: Session, bases: str) -> Iterator[str]:
+    """The current database, with `a`, `b` and a new table `t` that has the ids 1 to 3 in two files."""
+    spark.sql(f"USE {bases}")
+    spark.sql("CREATE TABLE t (id BIGINT, m INT) STORED AS PARQUET")
+    for rows in ("(1, 1), (2, 2)", "(3, 3)"):
+        spark.sql(f"INSERT INTO t VALUES {rows}")
+    yield bases
+    for table in sorted(row.tableName for row in spark.sql("SHOW TABLES").collect()):
+        if table not in ("a", "b"):
+            spark.sql(f"DROP TABLE {table}")
     spark.sql("USE default")
-    spark.sql(f"DROP DATABASE {table_name} CASCADE")
 
 
 def names(datasets: list[dict[str, Any]], database: str) -> str:
