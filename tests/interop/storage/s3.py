@@ -24,8 +24,8 @@ KEY, SECRET, REGION = "key", "secret", "us-east-1"
 COPY: Final = "COPY"
 _COUNTS = "/counted-requests"
 _MULTIPART = {"POST uploads": "begin upload", "POST uploadId": "complete upload", "DELETE uploadId": "abort upload"}
-# The version of Amazon's library that each Hadoop was built with.
-_SDK = {"3.4.1": "2.24.6", "3.4.2": "2.29.52", "3.5.0": "2.35.4"}
+# The version of Amazon's library that each Hadoop was built with; of Hadoop 3.4.1, a later one that mirrors have.
+_SDK = {"3.4.1": "2.29.52", "3.4.2": "2.29.52", "3.5.0": "2.35.4"}
 
 
 def hadoop_of(spark_home: Path = Path(pyspark.__file__).parent) -> str:
@@ -116,7 +116,8 @@ def counting_s3(bucket: str) -> Iterator[str]:
     thread.start()
     endpoint = f"http://127.0.0.1:{server.server_port}"
     try:
-        client_of(endpoint).create_bucket(Bucket=bucket)
+        with urlopen(f"{endpoint}/moto-api/reset", data=b""):  # servers of one process share their objects
+            client_of(endpoint).create_bucket(Bucket=bucket)
         yield endpoint
     finally:
         server.shutdown()
