@@ -20,13 +20,11 @@ from tests.wire.builders import unique
 
 PAGE = ROOT / "docs/how-to/dbt.md"
 PROJECT = Path(__file__).with_name("dbt")
-PACKAGES = ("dbt-core==1.11.*", "dbt-spark[session,PyHive]==1.11.*", "-e", ".[spark]")
+DBT = "dbt-core==1.11.*"
+# An environment for each: PyHive needs an older thrift than this library.
+THRIFT = (DBT, "dbt-spark[PyHive]==1.11.*")
+SESSION = (DBT, "dbt-spark[session]==1.11.*", "-e", ".[spark]")
 OUTPUT = "shop: {{target: dev, outputs: {{dev: {{type: spark, schema: {schema}, threads: 1, {method}}}}}}}"
-
-
-@pytest.fixture(scope="module")
-def venv() -> Path:
-    return installed("dbt-spark-1.11", *PACKAGES)
 
 
 @pytest.fixture
@@ -83,10 +81,8 @@ def check(client: MetastoreClient, schema: str) -> None:
     assert found == {"customer=ann", "customer=bob"}
 
 
-def test_the_thrift_server(
-    venv: Path, project: Path, metastore_server: Server, client: MetastoreClient, tmp_path: Path
-) -> None:
-    schema = unique("dbt")
+def test_the_thrift_server(project: Path, metastore_server: Server, client: MetastoreClient, tmp_path: Path) -> None:
+    schema, venv = unique("dbt"), installed("dbt-spark-1.11-thrift", *THRIFT)
     (served := tmp_path / "served").mkdir()
     with serving(metastore_server.uri, served) as servers:
         port = servers.thrift.rpartition(":")[2]
@@ -97,9 +93,9 @@ def test_the_thrift_server(
 
 
 def test_a_session_in_the_process_of_dbt(
-    venv: Path, project: Path, metastore_server: Server, client: MetastoreClient, tmp_path: Path
+    project: Path, metastore_server: Server, client: MetastoreClient, tmp_path: Path
 ) -> None:
-    schema = unique("dbt")
+    schema, venv = unique("dbt"), installed("dbt-spark-1.11-session", *SESSION)
     (project / "profiles.yml").write_text(OUTPUT.format(schema=schema, method="method: session, host: NA"))
     uri, warehouse = metastore_server.uri, str(tmp_path / "warehouse")
     program = [str(venv / "bin/python"), "run_dbt.py"]
