@@ -125,7 +125,7 @@ def floor(workload: Workload, ours: Side, postgres: Postgres, duration: float) -
     names = {"catalog": "hive", "database": workload.database, "name": workload.table}
     values = {f"p{place}": names[name] for place, name in enumerate(FIND_TABLES[None].order, 1)}
     for connections in (1, 16):
-        row = Row(f"the SELECT of get_table by pgbench, {connections} connections", workload.partitions)
+        row = Row(f"SELECT of get_table by pgbench, {connections}", workload.partitions)
         row.timings[ours.name] = postgres.pgbench(ours.database, script, values, connections, duration)
         yield row
 
