@@ -98,6 +98,11 @@ def decode_list(struct: type[T], encoded: Sequence[bytes]) -> list[T]:
     return listed.items
 
 
+def _encoded(text: str) -> bytes:
+    data = text.encode()
+    return len(data).to_bytes(4, "big") + data
+
+
 def _list_header(count: int) -> bytes:
     """Returns the bytes in front of the structs of a list."""
     return bytes((TType.STRUCT,)) + count.to_bytes(4, "big")
@@ -193,6 +198,29 @@ class EncodedTexts:
         yield before + bytes((TType.STRING,)) + self.count.to_bytes(4, "big")
         yield self.data
         yield after
+
+    def changed(self, changes: Iterable[tuple[str, bool, str | None]]) -> EncodedTexts | None:
+        """Returns a sorted list of distinct texts with changes, or None if it lacks a text that it should have.
+
+        `changes`: ascending texts, each with whether the result has it, and the greatest smaller text of the result. A
+        text may be unchanged. Texts have no NUL character, so that no part of the list looks like another text.
+        """
+        pieces, count, start, end, last = [], self.count, 0, 0, ""
+        for text, is_present, before in changes:
+            if before is not None and before > last:
+                found = self.data.find(previous := _encoded(before), end)
+                if found < 0:
+                    return None
+                end = found + len(previous)
+            last, item = text, _encoded(text)
+            was_present = self.data.startswith(item, end)
+            if was_present != is_present:
+                pieces += [self.data[start:end], item if is_present else b""]
+                start = end if is_present else end + len(item)
+                count += 1 if is_present else -1
+            if was_present:
+                end += len(item)
+        return EncodedTexts(count, b"".join([*pieces, self.data[start:]]))
 
     def decode(self) -> list[str]:
         texts, end = [], 0

@@ -202,7 +202,7 @@ class UnitOfWork(Session):
 
     def mark_partitions_changed(self, table_ids: Iterable[int]) -> None:
         """Gives the partition lists of these tables a new state with the commit, as `PartitionsWrite` does itself."""
-        self.changed_lists.update(table_ids)
+        self.changed_lists.add(table_ids)
 
     def give_number(self) -> None:
         """Records that the client receives a number that must not recur: a loss of this transaction is detected."""
@@ -232,7 +232,7 @@ class UnitOfWork(Session):
             (WRITE, self.note is not None),
         )
         last = [*(statement for statement, is_needed in changes if is_needed), "COMMIT"]
-        values = appended(self.recorded) | {"listed": sorted(self.changed_lists)}
+        values = appended(self.recorded) | {"listed": self.changed_lists.as_json()}
         if self.note is not None:
             values |= written(self.note)
         if self.request is not None:

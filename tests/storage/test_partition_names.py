@@ -68,6 +68,44 @@ def test_unchanged_names_are_one_statement(both: tuple[Application, Application]
     assert statements == ["EXECUTE find_partition_list (%s, %s, %s)"]
 
 
+def test_few_changes_are_applied_without_reading_the_other_names(
+    both: tuple[Application, Application], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = both
+    add(one, "b", "d", "f")
+    names(other)
+
+    def not_read(*_given: Any) -> Any:
+        raise AssertionError("read again")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(partition_names, "binary_row", not_read)
+        add(one, "a")
+        called(one, "drop_partition", "db", "t", ["d"], True)
+        add(one, "g", "e")
+        assert names(other) == ["ds=a", "ds=b", "ds=e", "ds=f", "ds=g"]
+        called(one, "drop_partition", "db", "t", ["a"], True)
+        add(one, "a", "c")
+        with counted(other) as statements:
+            assert names(other) == ["ds=a", "ds=b", "ds=c", "ds=e", "ds=f", "ds=g"]
+        assert len(statements) == 2
+    for number in range(40):
+        add(one, f"{number:02}", f"long {number:02} {100 * 'x'}")
+    assert len(names(other)) == 86, "the first of these changes are no longer recorded"
+
+
+def test_a_change_by_a_server_that_records_no_names(both: tuple[Application, Application]) -> None:
+    one, other = both
+    add(one, "a")
+    assert names(other) == ["ds=a"]
+    add(one, "b")
+    with one._store._engine.begin() as connection:
+        connection.execute(text("DELETE FROM partitions WHERE name = 'ds=a'"))
+        connection.execute(text("UPDATE partition_lists SET state = gen_random_uuid()"))
+    add(one, "c")
+    assert names(other) == ["ds=b", "ds=c"]
+
+
 def test_another_table_changes_nothing(both: tuple[Application, Application]) -> None:
     one, other = both
     called(one, "create_table", table("db", "u", KEYS))

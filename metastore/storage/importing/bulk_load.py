@@ -178,7 +178,7 @@ class BulkLoad(Repository):
             for number, descriptor, text in zip(ids, descriptors, texts, strict=True)
         ]
         copy_text(self._connection, "partitions", (*GIVEN, *KNOWN), "\n".join(rows))
-        self._changed_lists.update(some.table_id for some in new)
+        self._changed_lists.add(some.table_id for some in new)
         starts = accumulate((len(some.texts) for some in new), initial=0)
         self._insert_locations(
             (some.table_id, ids[start + place], sd)
@@ -191,7 +191,7 @@ class BulkLoad(Repository):
         self.delete_partitions(ids)
         self._connection.execute(delete(tables).where(is_among(tables.c.id, ids)))
         self._connection.execute(delete(partition_lists).where(is_among(partition_lists.c.table_id, ids)))
-        self._changed_lists.difference_update(ids)
+        self._changed_lists.discard(ids)
 
     def delete_partitions(self, table_ids: Sequence[int]) -> None:
         """Deletes the partitions of tables with their dependent rows."""
@@ -209,7 +209,7 @@ class BulkLoad(Repository):
             owned = is_among(table.c.table_id, table_ids) & chosen(table.c.partition_id)
             self._connection.execute(delete(table).where(owned))
         self._connection.execute(delete(partitions).where(chosen(partitions.c.id)))
-        self._changed_lists.update(table_ids)
+        self._changed_lists.add(table_ids)
 
     def totals(self, table_ids: Sequence[int]) -> dict[int, Totals]:
         """Returns sums over the partitions of tables, by table id."""

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Executable
 
 from metastore.storage.queries.caches import Caches
+from metastore.storage.queries.changed_lists import ChangedLists
 from metastore.storage.queries.descriptors import Descriptors
 
 
@@ -18,7 +19,7 @@ class Session:
         descriptors: the shared storage descriptors.
         names: cached partition names; None if rows may be uncommitted.
         references: cached identities of tables; None if rows may be uncommitted.
-        changed_lists: ids of the tables whose partition lists the transaction changes.
+        changed_lists: the partition lists that the transaction changes.
     """
 
     def __init__(self, connection: Connection, caches: Caches | None = None, *, uncommitted: bool = False) -> None:
@@ -28,7 +29,7 @@ class Session:
         self.descriptors = Descriptors(connection, caches.tails)
         self.names = None if uncommitted else caches.names
         self.references = None if uncommitted else caches.references
-        self.changed_lists: set[int] = set()
+        self.changed_lists = ChangedLists()
 
 
 class Repository:

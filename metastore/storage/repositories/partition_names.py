@@ -9,18 +9,27 @@ from sqlalchemy import Text, bindparam, cast, select
 from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedTexts
 from metastore.storage.postgres.copy import binary_row, texts
-from metastore.storage.postgres.driver import Prepared
+from metastore.storage.postgres.driver import Prepared, rows_of
 from metastore.storage.postgres.sql import Sql
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.catalog import databases, tables
 from metastore.storage.schema.partitions import partition_lists
 
 RAISE: Final = """
-    INSERT INTO partition_lists (table_id, state)
-    SELECT id, gen_random_uuid() FROM unnest(cast(%(listed)s AS bigint[])) AS id ORDER BY id
-    ON CONFLICT (table_id) DO UPDATE SET state = excluded.state
+    INSERT INTO partition_lists AS list (table_id, state, changed)
+    SELECT key::bigint, state, ARRAY(SELECT jsonb_array_elements_text(names)) || state::text
+    FROM (SELECT key, value AS names, gen_random_uuid() AS state FROM jsonb_each(cast(%(listed)s AS jsonb))) AS given
+    ORDER BY key::bigint
+    ON CONFLICT (table_id) DO UPDATE SET state = excluded.state, changed = CASE
+        WHEN cardinality(excluded.changed) = 1 THEN excluded.changed  -- its names are not recorded
+        WHEN list.changed[cardinality(list.changed)] = list.state::text
+             AND octet_length(array_to_string(list.changed || excluded.changed, '')) <= 2000
+            THEN list.changed || excluded.changed
+        ELSE list.state::text || excluded.changed END
 """
 """Gives the partition lists of these tables new states, which invalidates cached names on all servers.
+
+`listed`: `ChangedLists.as_json`. Rows of more than two kilobytes would be stored out of line and compressed.
 
 The rows stay locked until the commit, and other writers of the same tables wait for them, so it must be one of the last
 statements. Rows are locked by ascending id, so that writers do not deadlock.
@@ -42,6 +51,15 @@ _NAMES = """
     SELECT ARRAY(SELECT name FROM partitions WHERE table_id = %s ORDER BY name),
            (SELECT state::text FROM partition_lists WHERE table_id = %s)
 """
+# Names that may have changed since a state, ascending. No rows if that is not known. A state has no equals sign.
+_CHANGED = """
+    SELECT changed.name, EXISTS (SELECT FROM partitions WHERE table_id = %s AND name = changed.name),
+           (SELECT max(name) FROM partitions WHERE table_id = %s AND name < changed.name), changed.state
+    FROM (
+        SELECT DISTINCT unnest(changed[array_position(changed, cast(%s AS text)) + 1 :]) AS name, state::text
+        FROM partition_lists WHERE table_id = %s AND changed[cardinality(changed)] = state::text
+    ) AS changed WHERE strpos(name, '=') > 0 ORDER BY name
+"""
 
 
 class PartitionNames(Repository):
@@ -54,11 +72,26 @@ class PartitionNames(Repository):
             return None
         ((table_id, state),) = rows
         cached_state, names = (self._names and self._names.get(table_id)) or (None, None)
-        return names if names and cached_state == state else self._read(table_id)
+        if names is None or cached_state is None:
+            return self._read(table_id)
+        return names if cached_state == state else self._changed(table_id, cached_state, names)
+
+    def _changed(self, table_id: int, cached_state: str, names: EncodedTexts) -> EncodedTexts:
+        """Returns the current names, from those that were read in an earlier state."""
+        rows = rows_of(self._connection, Sql(_CHANGED, (table_id, table_id, cached_state, table_id)))
+        current = names.changed((name, exists, before) for name, exists, before, _ in rows) if rows else None
+        if current is None:
+            return self._read(table_id)
+        self._keep(table_id, rows[0][3], current)
+        return current
 
     def _read(self, table_id: int) -> EncodedTexts:
         names_array, state = binary_row(self._connection, Sql(_NAMES, (table_id, table_id)))
         names = texts(names_array)
-        if self._names and state:
-            self._names.put(table_id, (bytes(state).decode(), names), len(names.data))
+        if state:
+            self._keep(table_id, bytes(state).decode(), names)
         return names
+
+    def _keep(self, table_id: int, state: str, names: EncodedTexts) -> None:
+        if self._names:
+            self._names.put(table_id, (state, names), len(names.data))

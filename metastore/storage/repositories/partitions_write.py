@@ -158,7 +158,7 @@ class PartitionsWrite(Repository):
             return []
         # Sorted by name, so that two writers of the same partitions wait for each other instead of deadlocking.
         new = sorted(new, key=lambda partition: partition.name)
-        self._changed_lists.add(table.id)
+        self._changed_lists.add([table.id], [partition.name for partition in new])
         ids: list[int] | None = run(self._connection, _INSERT, **self._arrays(table, new))[0][0]
         if ids is None:
             raise NotFoundError("Table was dropped by another client")
@@ -171,7 +171,7 @@ class PartitionsWrite(Repository):
 
     def rename(self, table: TableRef, changed: NamedPartition) -> None:
         """Replaces a partition; its version rises. Raises AlreadyExistsError if its new name is taken."""
-        self._changed_lists.add(table.id)
+        self._changed_lists.add([table.id])
         self._replace(_RENAME, table, [changed])
 
     def _replace(self, statement: str, table: TableRef, changed: Sequence[NamedPartition]) -> None:
@@ -188,7 +188,7 @@ class PartitionsWrite(Repository):
         Locks the rows in the order of names. `drop_id`: keeps copies of everything, so that the drop can be undone
         (`Drops`).
         """
-        self._changed_lists.add(table.id)
+        self._changed_lists.add([table.id], names)
         values = {"table_id": table.id, "names": array_literal(names)}
         if drop_id is not None:
             values["drop_id"] = drop_id

@@ -64,13 +64,15 @@ for position in range(1, INDEXED_KEYS + 1):
 
 # Each transaction that adds, renames or deletes partitions gives the table a new random state right before its commit
 # (`unit_of_work`). Names that were read in a state are current while the table has that state. The state is random so
-# that it does not recur after a backup is restored. No foreign key: it would make writers of partitions wait for
+# that it does not recur after a backup is restored. `changed` has the last states, each followed by the names that were
+# then added or removed; it ends with the current state. No foreign key: it would make writers of partitions wait for
 # writers of the table at their commit.
 partition_lists = Table(
     "partition_lists",
     metadata,
     Column("table_id", BigInteger, primary_key=True, autoincrement=False),
     Column("state", Uuid, nullable=False),
+    Column("changed", SortKeys, nullable=False, server_default=text("'{}'")),
 )
 
 # Marks that clients set on partitions (markPartitionForEvent). The partition need not exist.
