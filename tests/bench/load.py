@@ -1,7 +1,7 @@
 """Raw load: requests are encoded once and replies are not decoded, so that the measured time is the server's.
 
-Each request is followed by a `getName` on the same connection. Its reply is known, and marks the end of the first
-reply.
+A request of which the size of the reply is not known is followed by a `getName` on the same connection. Its reply is
+known, and marks the end of the first reply.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any, Protocol
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
@@ -69,11 +70,20 @@ class Connection:
             piece = self._piece()
             last = last[-len(self._tail) :] + piece
             size += len(piece)
-        name = int.from_bytes(start[4:8], "big")
-        kind, *field = start[12 + name : 15 + name]
-        if start[3] != TMessageType.REPLY or (kind != TType.STOP and field != [0, 0]):
-            raise RuntimeError(f"the call failed: {start[:300]!r}")
+        _require_success(start)
         return size - len(self._tail)
+
+    def repeat(self, request: bytes, size: int) -> None:
+        """Makes a call whose reply has this size. Raises RuntimeError if the reply is another one."""
+        self._socket.sendall(request)
+        start = last = self._piece()
+        missing = size - len(start)
+        while missing > 0:
+            last = self._piece()
+            missing -= len(last)
+        _require_success(start)
+        if missing or last[-1] != TType.STOP:
+            raise RuntimeError(f"a reply of {size - missing} bytes instead of {size}")
 
     def close(self) -> None:
         self._socket.close()
@@ -89,6 +99,13 @@ class Connection:
         if not data:
             raise EOFError("the server closed the connection")
         return data
+
+
+def _require_success(reply: bytes) -> None:
+    name = int.from_bytes(reply[4:8], "big")
+    kind, *field = reply[12 + name : 15 + name]
+    if reply[3] != TMessageType.REPLY or (kind != TType.STOP and field != [0, 0]):
+        raise RuntimeError(f"the call failed: {reply[:300]!r}")
 
 
 @dataclass(frozen=True)
@@ -141,7 +158,7 @@ def spread(server: Address, requests: Iterator[bytes], connections: int) -> Timi
 class Load:
     """One request, repeated over several connections, and measured in several rounds.
 
-    `before` is called before each request, and not timed.
+    One of `before`, in turn, is called before each request, and not timed. The size of the reply depends on it only.
     """
 
     def __init__(
@@ -149,7 +166,7 @@ class Load:
         server: Address,
         request: bytes,
         connections: int,
-        before: bytes | None = None,
+        before: Sequence[bytes] = (),
         *,
         tls: ssl.SSLContext | None = None,
         first: bytes | None = None,
@@ -159,7 +176,8 @@ class Load:
         for connection in self._connections if first else ():
             connection.call(first or b"")
         self._request = request
-        self._before = before
+        self._changes = bool(before)
+        self._turns = cycle(self._with_sizes(before or [b""]))
         self._latencies: list[float] = []
         self._elapsed = 0.0
         self.reply_bytes = self._connections[0].call(request)
@@ -171,9 +189,12 @@ class Load:
 
         def work(connection: Connection) -> None:
             while True:
-                if self._before is not None:
-                    connection.call(self._before)
-                latencies.append(_timed(connection, self._request))
+                change, size = next(self._turns)
+                if change:
+                    connection.call(change)
+                begun = time.perf_counter()
+                connection.repeat(self._request, size)
+                latencies.append(time.perf_counter() - begun)
                 if time.perf_counter() > start + seconds:
                     return
 
@@ -185,7 +206,15 @@ class Load:
         if counts:
             self._latencies += latencies
             waited = sum(latencies) / len(self._connections)
-            self._elapsed += time.perf_counter() - start if self._before is None else waited
+            self._elapsed += waited if self._changes else time.perf_counter() - start
+
+    def _with_sizes(self, before: Sequence[bytes]) -> list[tuple[bytes, int]]:
+        connection, sizes = self._connections[0], []
+        for change in before:
+            if change:
+                connection.call(change)
+            sizes.append(connection.call(self._request))
+        return list(zip(before, sizes, strict=True))
 
     @property
     def calls(self) -> int:

@@ -91,9 +91,9 @@ def read(workload: Workload, sides: Sequence[Side], postgres: Postgres, seconds:
 
 def read_changed(workload: Workload, sides: Sequence[Side], postgres: Postgres, seconds: float) -> Iterator[Row]:
     """Measures calls that change nothing, each after a call that changes something and is not timed."""
-    for operation, (change, request) in workload.changed_reads().items():
+    for operation, (changes, request) in workload.changed_reads().items():
         row = Row(operation, workload.partitions)
-        _interleaved(row, request, 1, sides, postgres, seconds, change)
+        _interleaved(row, request, 1, sides, postgres, seconds, changes)
         row.cpu = {}  # it includes the processor time of the changes
         yield row
 
@@ -273,9 +273,9 @@ def _interleaved(
     sides: Sequence[Side],
     postgres: Postgres,
     seconds: float,
-    change: bytes | None = None,
+    changes: Sequence[bytes] = (),
 ) -> Row:
-    loads = {side.name: Load(side, request, connections, change) for side in sides}
+    loads = {side.name: Load(side, request, connections, changes) for side in sides}
     for load in loads.values():
         load.round(seconds / ROUNDS, counts=False)
     used = dict.fromkeys(loads, 0.0)
@@ -288,18 +288,18 @@ def _interleaved(
     row.cpu = {name: 1000 * used[name] / each.calls for name, each in row.timings.items()}
     row.reply_bytes = loads["ours"].reply_bytes
     for side in sides:
-        row.statements[side.name] = _statements(side, request, postgres, change)
+        row.statements[side.name] = _statements(side, request, postgres, changes)
     return row
 
 
-def _statements(side: Side, request: bytes, postgres: Postgres, change: bytes | None) -> int:
+def _statements(side: Side, request: bytes, postgres: Postgres, changes: Sequence[bytes]) -> int:
     """Returns the number of statements of one call: the smallest of three counts, because timers send some, too."""
     counts: list[int] = []
     if side.database is None:
         return 0
     with closing(Connection(side)) as connection:
         for _ in range(3):
-            if change is not None:
+            for change in changes[:1]:
                 connection.call(change)
             with postgres.counting(side.database) as actual:
                 connection.call(request)

@@ -10,6 +10,7 @@ from functools import cache
 from tests.bench.load import encode
 from tests.wire.builders import PARQUET
 from thrift_idl.gen.hive_metastore.ttypes import (
+    AddPartitionsRequest,
     Database,
     DropPartitionsRequest,
     EnvironmentContext,
@@ -78,11 +79,27 @@ class Workload:
         everything = {"get_partitions, all": (encode("get_partitions", *wanted, -1), 1)}
         return calls if self.partitions > _WHOLE else calls | everything
 
-    def changed_reads(self) -> dict[str, tuple[bytes, bytes]]:
-        """Returns calls that caches could answer, each after a call that changes what they read."""
-        change = encode("alter_partition", self.database, self.table, self._partition(0))
+    def changed_reads(self) -> dict[str, tuple[list[bytes], bytes]]:
+        """Returns calls that caches could answer, each with calls that change what it reads: one before each."""
+        wanted = self.database, self.table
+        further = self._partition(self.partitions)
+        drop = RequestPartsSpec(names=[self._name(self.partitions)])
         request, _ = self.reads()["get_partition_names, all"]
-        return {"get_partition_names, all, after a change": (change, request)}
+        return {
+            "get_partition_names, all, after a change": (
+                [encode("alter_partition", *wanted, self._partition(0))],
+                request,
+            ),
+            "get_partition_names, all, after adding or dropping one": (
+                [
+                    encode("add_partitions_req", AddPartitionsRequest(*wanted, [further], ifNotExists=True)),
+                    encode(
+                        "drop_partitions_req", DropPartitionsRequest(*wanted, drop, deleteData=False, ifExists=True)
+                    ),
+                ],
+                request,
+            ),
+        }
 
     def large_reply(self, partitions: int = 45_000) -> bytes:
         """Returns a call whose reply has this many partitions; with 40 columns, a hundred megabytes."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Text, bindparam, cast, select
+from sqlalchemy import Text, bindparam, cast, select, text
 
 from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedTexts
 from metastore.storage.postgres.copy import binary_row, texts
-from metastore.storage.postgres.driver import Prepared, rows_of
+from metastore.storage.postgres.driver import Prepared
 from metastore.storage.postgres.sql import Sql
 from metastore.storage.queries.repository import Repository
 from metastore.storage.schema.catalog import databases, tables
@@ -52,14 +52,17 @@ _NAMES = """
            (SELECT state::text FROM partition_lists WHERE table_id = %s)
 """
 # Names that may have changed since a state, ascending. No rows if that is not known. A state has no equals sign.
-_CHANGED = """
-    SELECT changed.name, EXISTS (SELECT FROM partitions WHERE table_id = %s AND name = changed.name),
-           (SELECT max(name) FROM partitions WHERE table_id = %s AND name < changed.name), changed.state
-    FROM (
-        SELECT DISTINCT unnest(changed[array_position(changed, cast(%s AS text)) + 1 :]) AS name, state::text
-        FROM partition_lists WHERE table_id = %s AND changed[cardinality(changed)] = state::text
-    ) AS changed WHERE strpos(name, '=') > 0 ORDER BY name
-"""
+_CHANGED = Prepared(
+    "find_changed_partition_names",
+    text("""
+        SELECT changed.name, EXISTS (SELECT FROM partitions WHERE table_id = :table_id AND name = changed.name),
+               (SELECT max(name) FROM partitions WHERE table_id = :table_id AND name < changed.name), changed.state
+        FROM (
+            SELECT DISTINCT unnest(changed[array_position(changed, cast(:state AS text)) + 1 :]) AS name, state::text
+            FROM partition_lists WHERE table_id = :table_id AND changed[cardinality(changed)] = state::text
+        ) AS changed WHERE strpos(name, '=') > 0 ORDER BY name
+    """),
+)
 
 
 class PartitionNames(Repository):
@@ -78,7 +81,7 @@ class PartitionNames(Repository):
 
     def _changed(self, table_id: int, cached_state: str, names: EncodedTexts) -> EncodedTexts:
         """Returns the current names, from those that were read in an earlier state."""
-        rows = rows_of(self._connection, Sql(_CHANGED, (table_id, table_id, cached_state, table_id)))
+        rows = _CHANGED.rows(self._connection, table_id=table_id, state=cached_state)
         current = names.changed((name, exists, before) for name, exists, before, _ in rows) if rows else None
         if current is None:
             return self._read(table_id)
