@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -27,7 +28,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from metastore.domain.import_names import default_name, without_account
 from metastore.domain.names import DatabaseName
-from metastore.storage.postgres.arrays import array_literals
+from metastore.storage.postgres.arrays import array_literal, array_literals
 from metastore.storage.postgres.clock import now
 from metastore.storage.postgres.driver import Prepared, run
 from metastore.storage.queries.repository import Repository
@@ -96,24 +97,19 @@ class Borrowing(NamedTuple):
 _FIND: Final = Prepared(
     "find_borrowed",
     text(f"""
-        SELECT wanted.location,
-            max(CASE WHEN wanted.own THEN NULL ELSE b.location END COLLATE "C") AS above,
-            bool_or(wanted.own) AS below
-        FROM (
-            SELECT location, above, false AS own
-            FROM unnest((SELECT cast(:locations AS text[])), (SELECT cast(:aboves AS text[]))) AS w(location, above)
-            UNION ALL
-            SELECT location, NULL, true FROM unnest((SELECT cast(:distinct AS text[]))) AS d(location)
-        ) AS wanted JOIN borrowed_locations AS b ON
-            (NOT wanted.own AND left(b.location, {INDEXED_LENGTH}) = left(wanted.above, {INDEXED_LENGTH})
-                AND b.location = wanted.above)
-            OR (wanted.own AND left(b.location, {INDEXED_LENGTH}) >= left(wanted.location || '/', {INDEXED_LENGTH})
-                AND left(b.location, {INDEXED_LENGTH}) <= left(wanted.location || '0', {INDEXED_LENGTH})
-                AND starts_with(b.location, wanted.location || '/'))
-        GROUP BY wanted.location
+        SELECT * FROM (
+            SELECT wanted.location,
+                EXISTS (SELECT FROM borrowed_locations AS b
+                    WHERE left(b.location, {INDEXED_LENGTH}) = left(wanted.location, {INDEXED_LENGTH})
+                    AND b.location = wanted.location) AS itself,
+                EXISTS (SELECT FROM borrowed_locations AS b
+                    WHERE left(b.location, {INDEXED_LENGTH}) >= left(wanted.location || '/', {INDEXED_LENGTH})
+                    AND left(b.location, {INDEXED_LENGTH}) <= left(wanted.location || '0', {INDEXED_LENGTH})
+                    AND starts_with(b.location, wanted.location || '/')) AS below
+            FROM unnest((SELECT cast(:locations AS text[]))) AS wanted(location) OFFSET 0
+        ) AS found WHERE itself OR below
     """),  # noqa: S608 - only constants of this module
 )
-"""All locations at or above another one are prefixes of it, so the longest is also the last in order of bytes."""
 
 _BORROWED: Final = Prepared(
     "find_borrowed_databases",
@@ -323,12 +319,19 @@ class Imports(Repository):
     def borrowed(self, above: Mapping[str, Sequence[str]]) -> dict[str, Borrowing]:
         """Returns the relation of locations to borrowed ones, for locations that have one.
 
-        `above`: the canonical locations, each with itself and all directories above it.
+        `above`: the canonical locations, each with itself and all directories above it, the nearest first.
         """
-        pairs = [(location, text) for location, texts in above.items() for text in texts]
-        locations, aboves, distinct = array_literals([*zip(*pairs, strict=True), list(above)])
-        rows = _FIND.rows(self._connection, locations=locations, aboves=aboves, distinct=distinct)
-        return {location: Borrowing(nearest, below) for location, nearest, below in rows}
+        rows = _FIND.rows(self._connection, locations=array_literal(list(set(chain(*above.values())))))
+        if not rows:
+            return {}
+        found = {location for location, itself, _ in rows if itself}
+        containing = {location for location, _, below in rows if below}
+        nearest = {location: next((text for text in texts if text in found), None) for location, texts in above.items()}
+        return {
+            location: Borrowing(near, location in containing)
+            for location, near in nearest.items()
+            if near is not None or location in containing
+        }
 
     def own_database_locations(self) -> list[str]:
         """Lists the locations of databases whose files this server owns."""

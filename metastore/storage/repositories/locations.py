@@ -28,9 +28,10 @@ _SPACE: Final = 0x6C6F63  # namespace of the advisory locks
 UNUSED: Final = Use(itself=False, below=False)
 
 # "0" is the character after "/": texts between them start with the location and a slash. Indexes contain only the
-# beginnings of locations (schema.base.indexed_location), so the conditions compare both.
+# beginnings of locations (schema.base.indexed_location), so the conditions compare both. Without OFFSET 0, PostgreSQL
+# would read all rows of a table that grows, until its first ANALYZE.
 _ITSELF = """EXISTS (SELECT FROM {table} AS r WHERE left(r.location, {length}) = left(wanted.spelling, {length})
-    AND r.location COLLATE "C" = wanted.spelling{also})"""
+    AND r.location COLLATE "C" = wanted.spelling{also} OFFSET 0)"""
 _BELOW = """EXISTS (SELECT FROM {table} AS r
     WHERE left(r.location, {length}) >= left(wanted.spelling || '/', {length})
     AND left(r.location, {length}) <= left(wanted.spelling || '0', {length})
@@ -40,7 +41,7 @@ _OF_OTHERS = " AND r.query_id <> :query_id"
 _WRITTEN_BY = "(SELECT location, query_id FROM open_write_locations JOIN open_writes USING (query_id) WHERE NOT swept)"
 
 
-def _query(name: str, *relations: tuple[str, str]) -> Prepared:
+def _query(name: str, *relations: tuple[str, str], looks_below: bool = True) -> Prepared:
     """Returns the query that tells, for each location, whether a row of one of the relations is at it or below it.
 
     Planning takes several times as long as execution for one location. The arrays are in sub-selects, whose values the
@@ -49,7 +50,7 @@ def _query(name: str, *relations: tuple[str, str]) -> Prepared:
     """
     itself, below = (
         " OR ".join(form.format(table=table, also=also, length=INDEXED_LENGTH) for table, also in relations)
-        for form in (_ITSELF, _BELOW)
+        for form in (_ITSELF, _BELOW if looks_below else "false")
     )
     query = f"""
         SELECT wanted.location, bool_or({itself}) AS itself, bool_or({below}) AS below
@@ -119,7 +120,8 @@ _CLAIMED_LATER_OWNERS = _LATER_OWNERS.after(_CLAIM)
 # location.
 _OF_TABLE = " AND r.table_id + 0 = :table_id"
 _OWN = _query("own_locations", ("partitions", _OF_TABLE), ("skewed_locations", _OF_TABLE))
-_SIBLINGS = _query("siblings", ("partitions", f"{_OF_TABLE} AND NOT r.id = ANY (cast(:ids AS bigint[]))"))
+_NOT_AMONG = " AND r.id NOT IN (SELECT unnest(cast(:ids AS bigint[])))"  # hashed, unlike an array
+_SIBLINGS = _query("siblings", ("partitions", _OF_TABLE + _NOT_AMONG), looks_below=False)
 _OWNED = """r.database_id IN (SELECT d.id FROM databases AS d WHERE NOT EXISTS (SELECT FROM import_databases AS i
     WHERE i.catalog = d.catalog AND i.database = d.name
         AND (i.state = 'borrowed' OR i.import_id = :import_id OR :import_id = 0)))"""
@@ -215,7 +217,7 @@ class Locations(Repository):
         return self._read(_OWN, _spelled(locations), table_id=table_id)
 
     def siblings(self, locations: Iterable[str], table_id: int, partition_ids: Sequence[int]) -> Mapping[str, Use]:
-        """Finds uses by partitions of this table other than these."""
+        """Finds locations of partitions of this table other than these. Does not look below the given locations."""
         return self._read(_SIBLINGS, _spelled(locations), table_id=table_id, ids=number_array_literal(partition_ids))
 
     def managed(self, locations: Iterable[str], import_id: int = 0) -> Mapping[str, Use]:
