@@ -164,7 +164,7 @@ def ours(postgres: Postgres, folder: Path, database: str = "ours", *options: str
     if postgres.scalar(f"SELECT count(*) FROM pg_database WHERE datname = '{database}'") == 0:
         runner.upgrade(postgres.create(database))
     url = make_url(postgres.url).set(database=database).render_as_string(hide_password=False)
-    with running(url, _made(folder), "--workers", "2", *options) as server:
+    with running(url, _made(folder), "--workers", "2", *options, other_roots=()) as server:
         yield Side("ours", server.host, server.port, psutil.Process(server.process.pid), database)
 
 
