@@ -42,8 +42,8 @@ def test_names_of_a_list_are_recorded_up_to_a_limit() -> None:
     lists.add([2], ["d"])
     lists.add([2])
     lists.add([2], ["e"])
-    lists.add([3], ["x" * 3000])
-    lists.add([3], ["y" * 3000])
+    lists.add([3], ["x" * 1500])
+    lists.add([3], ["y" * 1500])
     lists.add([4], ["f"])
     lists.discard([4, 5])
     assert lists

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-_MOST_TEXT: Final = 4000
+_MOST_TEXT: Final = 2000
 """Characters of the names of a list that are recorded. A server reads the list again if more have changed."""
 
 

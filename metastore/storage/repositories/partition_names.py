@@ -23,13 +23,13 @@ RAISE: Final = """
     ON CONFLICT (table_id) DO UPDATE SET state = excluded.state, changed = CASE
         WHEN cardinality(excluded.changed) = 1 THEN excluded.changed  -- its names are not recorded
         WHEN list.changed[cardinality(list.changed)] = list.state::text
-             AND octet_length(array_to_string(list.changed || excluded.changed, '')) <= 2000
+             AND octet_length(array_to_string(list.changed || excluded.changed, '')) <= 1000
             THEN list.changed || excluded.changed
         ELSE list.state::text || excluded.changed END
 """
 """Gives the partition lists of these tables new states, which invalidates cached names on all servers.
 
-`listed`: `ChangedLists.as_json`. Rows of more than two kilobytes would be stored out of line and compressed.
+`listed`: `ChangedLists.as_json`. The row is written with each change, so it keeps about a dozen single changes.
 
 The rows stay locked until the commit, and other writers of the same tables wait for them, so it must be one of the last
 statements. Rows are locked by ascending id, so that writers do not deadlock.
