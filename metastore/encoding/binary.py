@@ -98,11 +98,6 @@ def decode_list(struct: type[T], encoded: Sequence[bytes]) -> list[T]:
     return listed.items
 
 
-def _encoded(text: str) -> bytes:
-    data = text.encode()
-    return len(data).to_bytes(4, "big") + data
-
-
 def _list_header(count: int) -> bytes:
     """Returns the bytes in front of the structs of a list."""
     return bytes((TType.STRUCT,)) + count.to_bytes(4, "big")
@@ -199,28 +194,38 @@ class EncodedTexts:
         yield self.data
         yield after
 
-    def changed(self, changes: Iterable[tuple[str, bool, str | None]]) -> EncodedTexts | None:
-        """Returns a sorted list of distinct texts with changes, or None if it lacks a text that it should have.
+    def changed(self, changes: Iterable[tuple[str, bool]]) -> EncodedTexts:
+        """Returns a list of ascending, distinct texts with changes. Copies the list, but does not decode it.
 
-        `changes`: ascending texts, each with whether the result has it, and the greatest smaller text of the result. A
-        text may be unchanged. Texts have no NUL character, so that no part of the list looks like another text.
+        `changes`: ascending texts, each with whether the result has it. Texts are not empty and have no NUL character.
         """
-        pieces, count, start, end, last = [], self.count, 0, 0, ""
-        for text, is_present, before in changes:
-            if before is not None and before > last:
-                found = self.data.find(previous := _encoded(before), end)
-                if found < 0:
-                    return None
-                end = found + len(previous)
-            last, item = text, _encoded(text)
-            was_present = self.data.startswith(item, end)
-            if was_present != is_present:
-                pieces += [self.data[start:end], item if is_present else b""]
-                start = end if is_present else end + len(item)
+        pieces, count, start = [], self.count, 0
+        for text, is_present in changes:
+            encoded = text.encode()
+            item = len(encoded).to_bytes(4, "big") + encoded
+            place = self._place(encoded, start)
+            if self.data.startswith(item, place) != is_present:
+                pieces += [self.data[start:place], item if is_present else b""]
+                start = place if is_present else place + len(item)
                 count += 1 if is_present else -1
-            if was_present:
-                end += len(item)
         return EncodedTexts(count, b"".join([*pieces, self.data[start:]]))
+
+    def _place(self, text: bytes, low: int) -> int:
+        """Returns the position of the first item from the item at `low` on that is not less than a text.
+
+        Items are found from any position because only lengths contain NUL. They begin with two: no text has 64 KiB.
+        """
+        data, high = self.data, len(self.data)
+        while low < high:
+            item = data.rfind(b"\0\0", low, (low + high) // 2 + 2)
+            while item > low and not data[item - 1]:
+                item -= 1
+            end = item + 4 + int.from_bytes(data[item : item + 4], "big")
+            if data[item + 4 : end] < text:
+                low = end
+            else:
+                high = item
+        return low
 
     def decode(self) -> list[str]:
         texts, end = [], 0

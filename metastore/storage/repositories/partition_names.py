@@ -55,8 +55,7 @@ _NAMES = """
 _CHANGED = Prepared(
     "find_changed_partition_names",
     text("""
-        SELECT changed.name, EXISTS (SELECT FROM partitions WHERE table_id = :table_id AND name = changed.name),
-               (SELECT max(name) FROM partitions WHERE table_id = :table_id AND name < changed.name), changed.state
+        SELECT name, EXISTS (SELECT FROM partitions AS p WHERE p.table_id = :table_id AND p.name = changed.name), state
         FROM (
             SELECT DISTINCT unnest(changed[array_position(changed, cast(:state AS text)) + 1 :]) AS name, state::text
             FROM partition_lists WHERE table_id = :table_id AND changed[cardinality(changed)] = state::text
@@ -82,10 +81,10 @@ class PartitionNames(Repository):
     def _changed(self, table_id: int, cached_state: str, names: EncodedTexts) -> EncodedTexts:
         """Returns the current names, from those that were read in an earlier state."""
         rows = _CHANGED.rows(self._connection, table_id=table_id, state=cached_state)
-        current = names.changed((name, exists, before) for name, exists, before, _ in rows) if rows else None
-        if current is None:
+        if not rows:
             return self._read(table_id)
-        self._keep(table_id, rows[0][3], current)
+        current = names.changed((name, exists) for name, exists, _ in rows)
+        self._keep(table_id, rows[0][2], current)
         return current
 
     def _read(self, table_id: int) -> EncodedTexts:
