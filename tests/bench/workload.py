@@ -90,7 +90,7 @@ class Workload:
                 [encode("alter_partition", *wanted, self._partition(0))],
                 request,
             ),
-            "get_partition_names, all, after adding or dropping one": (
+            "get_partition_names, all, a name changed": (
                 [
                     encode("add_partitions_req", AddPartitionsRequest(*wanted, [further], ifNotExists=True)),
                     encode(
