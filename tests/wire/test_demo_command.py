@@ -36,14 +36,10 @@ def demo(data_dir: Path, *, waits: bool) -> Iterator[subprocess.Popen[str]]:
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
     (package / "demo.py").write_text(STAND_IN.format(waits=waits))
-    command = [
-        sys.executable,
-        "-c",
-        "from metastore.cli import main; main()",
-        "demo",
-        "--data-dir",
-        str(data_dir),
-    ]
+    # A shell starts programs in the background with SIGINT ignored, and the tests may be one of them.
+    handled = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program = f"{handled}; from metastore.cli import main; main()"
+    command = [sys.executable, "-c", program, "demo", "--data-dir", str(data_dir)]
     environment = {**os.environ, "METASTORE_DATABASE_URL": "postgresql://somebody@elsewhere:1/production"}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     with subprocess.Popen(
