@@ -16,6 +16,7 @@ from sqlalchemy import text
 
 from metastore.app.worker import Application, make_application
 from metastore.caches import Cache
+from metastore.context import reply_memory
 from metastore.domain.names import TableName
 from metastore.errors import AlreadyExistsError
 from metastore.settings import Settings
@@ -28,6 +29,14 @@ from thrift_idl.gen.hive_metastore.ttypes import Database, EnvironmentContext
 
 KEYS = [("ds", "string")]
 TABLE = TableName("hive", "db", "t")
+# 1,000 partitions of the table, and 9,000 of tables with five each.
+MANY = """
+    INSERT INTO partitions (table_id, name, values, keys, create_time, last_access_time, parameters, descriptor_id,
+                            version, encoded)
+    SELECT CASE WHEN n > 1000 THEN n / 5 ELSE table_id END, 'ds=' || n, values, keys, create_time, last_access_time,
+           parameters, descriptor_id, version, encoded
+    FROM partitions CROSS JOIN generate_series(1, 10000) AS n
+"""
 
 
 @pytest.fixture
@@ -92,6 +101,38 @@ def test_few_changes_are_applied_without_reading_the_other_names(
     for number in range(40):
         add(one, f"{number:02}", f"long {number:02} {100 * 'x'}")
     assert len(names(other)) == 86, "the first of these changes are no longer recorded"
+
+
+def test_a_changed_list_claims_memory_like_one_that_is_read(both: tuple[Application, Application]) -> None:
+    one, other = both
+    add(one, "a", "b")
+    names(other)
+    add(one, "c")
+    claims: list[int] = []
+    token = reply_memory.set(claims.append)
+    try:
+        assert names(other) == ["ds=a", "ds=b", "ds=c"]
+    finally:
+        reply_memory.reset(token)
+    assert claims == [2 * (4 + len("ds=a"))]
+
+
+def test_only_changed_names_are_read_where_most_tables_are_small(both: tuple[Application, Application]) -> None:
+    one, _ = both
+    add(one, "a")
+    query = partition_names._CHANGED
+    values = [{"table_id": 1, "state": "s"}[name] for name in query.order]
+    with one._store._engine.connect() as connection:
+        connection.execute(text(MANY))
+        for statement in (
+            "ANALYZE partitions",
+            "SET plan_cache_mode = force_generic_plan",
+            *query.parts.values(),
+        ):
+            connection.exec_driver_sql(statement)
+        lines = connection.exec_driver_sql(f"EXPLAIN {query.execute}", tuple(values)).scalars().all()
+    (found,) = [line for line in lines if "Index Cond" in line and "changed.name" in line]
+    assert "table_id" in found
 
 
 def test_a_change_by_a_server_that_records_no_names(both: tuple[Application, Application]) -> None:

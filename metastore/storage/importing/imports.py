@@ -101,7 +101,7 @@ _FIND: Final = Prepared(
             SELECT wanted.location,
                 EXISTS (SELECT FROM borrowed_locations AS b
                     WHERE left(b.location, {INDEXED_LENGTH}) = left(wanted.location, {INDEXED_LENGTH})
-                    AND b.location = wanted.location) AS itself,
+                    AND b.location = wanted.location OFFSET 0) AS itself,
                 EXISTS (SELECT FROM borrowed_locations AS b
                     WHERE left(b.location, {INDEXED_LENGTH}) >= left(wanted.location || '/', {INDEXED_LENGTH})
                     AND left(b.location, {INDEXED_LENGTH}) <= left(wanted.location || '0', {INDEXED_LENGTH})

@@ -29,7 +29,7 @@ UNUSED: Final = Use(itself=False, below=False)
 
 # "0" is the character after "/": texts between them start with the location and a slash. Indexes contain only the
 # beginnings of locations (schema.base.indexed_location), so the conditions compare both. Without OFFSET 0, PostgreSQL
-# would read all rows of a table that grows, until its first ANALYZE.
+# would read all rows of a growing table until its first ANALYZE.
 _ITSELF = """EXISTS (SELECT FROM {table} AS r WHERE left(r.location, {length}) = left(wanted.spelling, {length})
     AND r.location COLLATE "C" = wanted.spelling{also} OFFSET 0)"""
 _BELOW = """EXISTS (SELECT FROM {table} AS r
@@ -217,7 +217,7 @@ class Locations(Repository):
         return self._read(_OWN, _spelled(locations), table_id=table_id)
 
     def siblings(self, locations: Iterable[str], table_id: int, partition_ids: Sequence[int]) -> Mapping[str, Use]:
-        """Finds locations of partitions of this table other than these. Does not look below the given locations."""
+        """Finds uses by partitions of this table other than these. Does not look below the locations."""
         return self._read(_SIBLINGS, _spelled(locations), table_id=table_id, ids=number_array_literal(partition_ids))
 
     def managed(self, locations: Iterable[str], import_id: int = 0) -> Mapping[str, Use]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlalchemy import Text, bindparam, cast, select, text
 
+from metastore.context import claim_reply_memory
 from metastore.domain.names import TableName
 from metastore.encoding.binary import EncodedTexts
 from metastore.storage.postgres.copy import binary_row, texts
@@ -52,10 +53,12 @@ _NAMES = """
            (SELECT state::text FROM partition_lists WHERE table_id = %s)
 """
 # Names that may have changed since a state, ascending. No rows if that is not known. A state has no equals sign.
+# Without OFFSET 0, PostgreSQL would read all names of a table that has more partitions than most.
 _CHANGED = Prepared(
     "find_changed_partition_names",
     text("""
-        SELECT name, EXISTS (SELECT FROM partitions AS p WHERE p.table_id = :table_id AND p.name = changed.name), state
+        SELECT name, EXISTS (SELECT FROM partitions AS p WHERE table_id = :table_id AND p.name = changed.name OFFSET 0),
+               state
         FROM (
             SELECT DISTINCT unnest(changed[array_position(changed, cast(:state AS text)) + 1 :]) AS name, state::text
             FROM partition_lists WHERE table_id = :table_id AND changed[cardinality(changed)] = state::text
@@ -83,6 +86,7 @@ class PartitionNames(Repository):
         rows = _CHANGED.rows(self._connection, table_id=table_id, state=cached_state)
         if not rows:
             return self._read(table_id)
+        claim_reply_memory(len(names.data))
         current = names.changed((name, exists) for name, exists, _ in rows)
         self._keep(table_id, rows[0][2], current)
         return current
