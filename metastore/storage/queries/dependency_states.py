@@ -33,7 +33,9 @@ EVALUATED: Final = f"""
         FROM wanted AS w CROSS JOIN LATERAL {_MATCHING.format("w")} AS b
         UNION
         SELECT r.spec, r.base_id, b.id, b.version, b.name, b.table_id
-        FROM reached AS r JOIN partition_dependencies AS d ON d.partition_id = r.id
+        FROM reached AS r CROSS JOIN LATERAL (
+            SELECT base_id, keys, "values" FROM partition_dependencies WHERE partition_id = r.id OFFSET 0
+        ) AS d
         CROSS JOIN LATERAL {_MATCHING.format("d")} AS b
     ),
     evaluated AS (
