@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -80,3 +81,20 @@ def test_executors_are_lost_while_they_upload(spark: str, place: Place, tmp_path
         assert isinstance(outcome, dict)
         assert outcome["stopped"] == 2, kind
         assert outcome["ids"] == list(range(800)), kind
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("spark", VERSIONS)
+def test_drivers_are_killed_while_they_write(spark: str, place: Place, tmp_path: Path) -> None:
+    """All rows of a killed driver are visible or none. The same write then succeeds, and cleaning leaves nothing."""
+    seen = ran(spark, place, tmp_path, "tests.interop.storage.lost_drivers")
+    written = list(range(10, 410))
+    for attempt, outcome in seen.items():
+        kind, step = attempt.split(", ")
+        # The overwrite is dynamic: it replaces partition 1, and not partition 4.
+        after = [1, 2, 3, *written] if kind == "append" else [3, *written]
+        assert isinstance(outcome, dict)
+        assert outcome["ended"] == -signal.SIGKILL, attempt
+        assert outcome["after death"] == (after if step == "published" else [1, 2, 3]), attempt
+        assert (outcome["repeated"], outcome["cleaned"], outcome["left"]) == (after, after, []), attempt
+        assert (outcome["uploads"] > 0) == (step in ("task", "staged", "registered")), attempt

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.errors import AnalysisException, QueryExecutionException
 from pyspark.sql import SparkSession
@@ -12,7 +13,7 @@ from pyspark.sql import SparkSession
 from metastore.client import MetastoreClient
 from spark_client.scan.report import scan_report
 from spark_client.table.datasource_tables import with_spark_schema
-from tests.spark.since import since
+from tests.spark.since import is_there, since
 from tests.spark.tables import files_below, folder
 
 TWO = "(1, '1', 'a'), (2, '1', 'b')"
@@ -258,7 +259,11 @@ def test_partitions_with_types_that_hive_lacks_are_appended_to_and_changed(
     spark.sql(f"INSERT INTO {table_name} PARTITION (ds = 'b') SELECT 3, {value}")
     frame = spark.sql(f"SELECT 4 AS id, {value} AS v, 'b' AS ds")
     frame.write.insertInto(table_name)
-    frame.withColumn("id", frame.id + 1).writeTo(table_name).append()
+    more = frame.withColumn("id", frame.id + 1)
+    if is_there("4.0"):  # writeTo: see test_write_to
+        more.writeTo(table_name).append()
+    else:
+        more.write.insertInto(table_name)
     frame.withColumn("id", frame.id + 2).write.mode("append").format(format_).partitionBy("ds").saveAsTable(table_name)
     spark.sql(f"INSERT OVERWRITE {table_name} PARTITION (ds = 'c') SELECT 7, {value}")
     spark.sql(
@@ -273,6 +278,7 @@ def test_partitions_with_types_that_hive_lacks_are_appended_to_and_changed(
     ]  # fmt: skip
 
 
+@pytest.mark.skipif(pyspark.__version__.startswith("4.0"), reason="Spark 4.0 itself cannot create such tables")
 def test_a_partition_column_may_have_a_type_that_hive_lacks(spark: SparkSession, table_name: str) -> None:
     first, second = "TIMESTAMP_NTZ'2024-01-31 00:00:00'", "TIMESTAMP_NTZ'2024-01-31 12:00:00.5'"
     spark.sql(f"CREATE TABLE {table_name} USING parquet PARTITIONED BY (ds) AS SELECT 1 AS id, {first} AS ds")

@@ -76,6 +76,7 @@ def test_partition_values_of_other_engines(
     assert digest(found) == digest(expected), difference(found, expected, [])
 
 
+@since("4.0", "a place for rules that come before tables are looked up, which writeTo needs,")
 def test_pandas_writes_through_spark(spark: SparkSession, metastore: MetastoreClient, table_name: str) -> None:
     """The code of the page, with this session instead of one of Spark Connect."""
     spark.sql(f"CREATE TABLE {table_name} (x STRING) PARTITIONED BY (ds STRING) STORED AS PARQUET")
