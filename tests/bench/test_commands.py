@@ -23,6 +23,7 @@ COMMANDS = {
     "advice": ["tests.bench.advice", "--rows", "2000", "--partitions", "2", "--each", "500", "--queries", "5"],
     "repair": ["tests.bench.repair", "--partitions", "20"],
     "many-tables": ["tests.bench.many_tables", "--tables", "200"],
+    "copies": ["tests.bench.copies", "--first", "100", "--times", "2", "--seconds", "0.05"],
     "planning": ["tests.bench.planning", "--partitions", "20", "--rounds", "1"],
     "inserts": ["tests.bench.inserts", "--rounds", "1"],
     "compacting": ["tests.bench.writing", "compacting", "--partitions", "30", "--pause", "1"],
@@ -52,6 +53,7 @@ LONG = (
         "planning",
         "inserts",
         "many-tables",
+        "copies",
         "races",
     ),
 )
@@ -63,6 +65,7 @@ PRINTED = {
     "discovery": "3 new directories among 20",
     "promises": "promises hold",
     "many-tables": "names, types and comments of all",
+    "copies": "drop_table",
     "races": "check: 0 problems",
     "advice": "bench.zipf",
     "scan-record": "the record",
