@@ -12,9 +12,9 @@ from metastore.encoding.structs import shallow_copy
 from metastore.errors import InvalidOperationError, NotFoundError
 from metastore.services.files.change_loop import Attempt
 from metastore.services.files.changed_objects import ChangedObjects, Owner
-from metastore.services.files.moves import Move, follower, relocate
+from metastore.services.files.moves import Move, follow, follower, relocate
 from metastore.services.files.open_writes import root_of
-from metastore.services.files.planning import check_unblocked, plan_undrop
+from metastore.services.files.planning import check_unblocked, plan_moves, plan_undrop
 from metastore.services.files.replaced_locations import Replacement, replaced_locations, retire
 from metastore.services.rules.denials import denial
 from metastore.services.rules.tables import locations_of
@@ -68,13 +68,14 @@ def undrop_contents(
     later change would be lost.
     """
     moves = moves_since(work, drop, live)
-    changes = _restore_objects(work, drop, live, names, moves)
-    operations = []
+    renamed = _RenamedRows(work, drop, live, moves)
+    changes = _restore_objects(work, drop, live, names, renamed)
     if drop.kind == TRUNCATED:
         locations = [text for change in changes for text in locations_of(change.restored)]
         operations = plan_undrop(work, attempt, drop.id, undrop_target(locations, moves), live.ref.id, root_of(live))
     else:
-        _swap_retired(work, warehouse, live, changes)
+        _swap_retired(work, warehouse, live, changes, renamed)
+        operations = plan_moves(work, attempt, renamed.returning, live.ref.id, root_of(live))
     if not work.drops.update_remaining(drop.id):
         work.drops.finish(drop.id)
     current = [change.restored.location for change in changes if change.restored.location]
@@ -82,10 +83,48 @@ def undrop_contents(
     return operations, current, returned
 
 
+class _RenamedRows:
+    """The rows that overwrites in place have renamed. New rows are where they were, so they return to another place.
+
+    Attributes:
+        returning: the moves of those that return.
+    """
+
+    def __init__(self, work: UnitOfWork, drop: Drop, live: StoredTable, moves: Sequence[Move]) -> None:
+        """`moves`: of the table's directories since the drop."""
+        self.moves = moves
+        self.returning: list[Move] = []
+        self._work = work
+        self._live = live
+        self._kept = work.retired_locations.of_drop(drop.id)
+
+    def return_from(self, location: str, partition: str, label: str) -> str:
+        """Plans the return of the rows that were at a location when they were replaced. Returns their new location.
+
+        Raises InvalidOperationError if their files are no longer there.
+        """
+        for query_id in sorted(set(self._kept.values())):
+            away = paths.canonical(follow(_away(location, partition, query_id), self.moves))
+            files = [kept for kept in self._kept if kept == away or paths.is_below(kept, away)]
+            if files and self._work.retired_locations.forget(files):
+                target = paths.join(root_of(self._live), paths.VERSIONS, f"before_{query_id}", partition)
+                self.returning.append(Move(away, target.rstrip("/")))
+                return self.returning[-1].target
+        raise InvalidOperationError(f"The overwrite of {label} cannot be undone: its former files are not kept")
+
+
+def _away(location: str, partition: str, query_id: str) -> str:
+    """Returns where a write in place has renamed the rows of a location (`spark_client.write.placement`)."""
+    name = f"_temp_{query_id}"
+    if not partition:
+        return paths.join(location, name)
+    return paths.join(paths.parent(location), f"{name}_{paths.name(location).replace('=', '~', 1)}")
+
+
 def _restore_objects(
-    work: UnitOfWork, drop: Drop, live: StoredTable, names: Sequence[str] | None, moves: Sequence[Move]
+    work: UnitOfWork, drop: Drop, live: StoredTable, names: Sequence[str] | None, renamed: _RenamedRows
 ) -> list[_Descriptors]:
-    """Restores the table, or its partitions, in the catalog. `moves`: of their directories since the drop."""
+    """Restores the table, or its partitions, in the catalog."""
     if live.ref.keys:
         before = {one.id: one for one in work.partitions.select_dropped(live.ref, drop.id)}
         before = {number: one for number, one in before.items() if names is None or one.name in names}
@@ -95,26 +134,30 @@ def _restore_objects(
         objects = ChangedObjects(work, live, existing)
         old: list[Owner] = [before[one.id].partition for one in existing]
         unchanged = {one.id: one.version == before[one.id].version + 1 for one in existing}
+        parts = [before[one.id].name for one in existing]
         labels = [f"{live.ref.name} partition {one.name}" for one in existing]
     else:
         objects = ChangedObjects(work, live, None)
         version, table = work.tables.before(drop.id)
-        old, unchanged, labels = [table], {TABLE_ITSELF: live.ref.version == version + 1}, [str(live.ref.name)]
+        old, unchanged = [table], {TABLE_ITSELF: live.ref.version == version + 1}
+        parts, labels = [""], [str(live.ref.name)]
     changes = [_Descriptors(shallow_copy(now.sd), was.sd) for now, was in zip(objects.structs, old, strict=True)]
+    for now, was, part, label in zip(objects.structs, old, parts, labels, strict=True):
+        before_moves = was.sd.location
+        for move in renamed.moves:
+            relocate(was.sd, move)
+        if drop.kind != TRUNCATED and paths.same(now.sd.location, was.sd.location):
+            relocate(was.sd, Move(was.sd.location, renamed.return_from(before_moves, part, label)))
     for now, was, label, is_unchanged in zip(objects.structs, old, labels, unchanged.values(), strict=True):
-        _restore_object(now, was, drop, label, moves, with_counts=is_unchanged)
+        _restore_object(now, was, drop, label, with_counts=is_unchanged)
     objects.write()
     with_statistics = [number for number in unchanged if unchanged[number]]
     work.drops.undrop_statistics(drop.id, with_statistics, objects.partition_ids or ())
     return changes
 
 
-def _restore_object(
-    current: Owner, old: Owner, drop: Drop, label: str, moves: Iterable[Move], *, with_counts: bool
-) -> None:
+def _restore_object(current: Owner, old: Owner, drop: Drop, label: str, *, with_counts: bool) -> None:
     """Gives a table or partition its old locations. `with_counts`: also its counts, as nothing else has changed it."""
-    for move in moves:
-        relocate(old.sd, move)
     if drop.kind == TRUNCATED:
         if not paths.same(current.sd.location, old.sd.location):
             raise InvalidOperationError(f"{label} was overwritten after it was truncated: undrop the overwrite first")
@@ -128,7 +171,9 @@ def _restore_object(
     current.parameters = kept | counts
 
 
-def _swap_retired(work: UnitOfWork, warehouse: Warehouse, live: StoredTable, changes: Sequence[_Descriptors]) -> None:
+def _swap_retired(
+    work: UnitOfWork, warehouse: Warehouse, live: StoredTable, changes: Sequence[_Descriptors], renamed: _RenamedRows
+) -> None:
     """Retires the replaced locations, and removes the restored ones from the list of retired locations.
 
     Raises InvalidOperationError if one of those was cleaned already, PermissionDeniedError if the caller may not remove
@@ -138,6 +183,7 @@ def _swap_retired(work: UnitOfWork, warehouse: Warehouse, live: StoredTable, cha
         raise denial(Right.DELETE, live.ref.name)
     restored = [text for change in changes for text in replaced_locations(change.restored, change.replaced)]
     needed = {paths.canonical(text) for text in warehouse.roots.within(restored)}
+    needed = {text for text in needed if not any(paths.is_within(text, move.target) for move in renamed.returning)}
     cleaned = needed - set(work.retired_locations.forget(list(needed)))
     if cleaned:
         raise InvalidOperationError(f"The overwrite of {live.ref.name} cannot be undone: {min(cleaned)} was cleaned")

@@ -105,6 +105,11 @@ class RetiredLocations(Repository):
             statement = statement.where(_COLUMNS.table_id == table_id)
         return list(self._connection.execute(statement.returning(_COLUMNS.location)).scalars())
 
+    def of_drop(self, drop_id: int) -> dict[str, str]:
+        """Returns the locations that a drop can restore, each with the id of the write that replaced it."""
+        query = select(_COLUMNS.location, _COLUMNS.query_id).where(_RETIRED, _COLUMNS.drop_id == drop_id)
+        return {row.location: row.query_id for row in self._connection.execute(query)}
+
     def replaced_since(self, table_id: int, locations: Sequence[str], age: timedelta | None) -> list[str]:
         """Returns the locations that a write to the table has replaced within this age (None: that are not cleaned)."""
         of_table = _COLUMNS.table_id == table_id, is_text_among(_COLUMNS.location, locations)
