@@ -67,7 +67,7 @@ class WriteUncertainError(SparkClientError):
 
 
 class InvalidStatementError(SparkClientError):
-    """A statement about skew or dependent tables that is malformed or does not fit its table."""
+    """A statement that is malformed or does not fit its table."""
 
 
 class UnreadableTableError(SparkClientError):

@@ -28,11 +28,15 @@ class CheckLoadData(Message):
 
 @dataclass(frozen=True, slots=True)
 class CheckWrite(Message):
-    """Asks whether Spark's own writer may add files to a table and, with `overwrite`, remove files."""
+    """Asks whether Spark's own writer may add files to a table and, with `overwrite`, remove files.
+
+    `truncates`: it removes all files of the table or of partitions.
+    """
 
     database: str
     table: str
     overwrite: bool
+    truncates: bool
 
 
 @dataclass(frozen=True, slots=True)

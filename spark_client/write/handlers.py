@@ -34,7 +34,7 @@ from spark_client.table.partition_spec import check_count, resolve_partition
 from spark_client.write.change import Change, Clause
 from spark_client.write.create_as_select import create_as_select
 from spark_client.write.insert import Insert, failures_as_one_line, insert_all
-from spark_client.write.rights import check_create, check_write
+from spark_client.write.rights import check_create, check_truncate, check_write
 from spark_client.write.row_changes import change_rows
 from spark_client.write.rows import is_normal, normalise_static
 from spark_client.write.truncate import truncate
@@ -57,9 +57,7 @@ class WriteHandlers:
         """Returns the handler of each class of request."""
         return {
             CheckInsert: self._check,
-            CheckWrite: lambda asked, _: check_write(
-                self._metastore, asked.database, asked.table, overwrite=asked.overwrite
-            ),
+            CheckWrite: lambda asked, _: self._check_write(asked),
             CheckCreate: lambda asked, _: check_create(self._metastore, asked.database, asked.table, asked.location),
             InsertAll: self._insert,
             CreateAsSelect: self._create,
@@ -82,6 +80,11 @@ class WriteHandlers:
             normalise_static(self._session(session), table, spec)
         if request.count is not None:
             check_count(table.full_name, request.columns + len(spec.dynamic), request.count)
+
+    def _check_write(self, request: CheckWrite) -> None:
+        check_write(self._metastore, request.database, request.table, overwrite=request.overwrite)
+        if request.truncates:
+            check_truncate(self._metastore.get_table(request.database, request.table))
 
     def _insert(self, request: InsertAll, objects: Any) -> None:
         session, *queries = unpacked(objects, 1 + len(request.inserts))

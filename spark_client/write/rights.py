@@ -5,7 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 
 from metastore.client import MetastoreClient
-from spark_client.errors import MetastoreRefusedError, NoSuchWriteError
+from metastore.client.structs import Table
+from metastore.domain.names import PROTECTED
+from spark_client.errors import InvalidStatementError, MetastoreRefusedError, NoSuchWriteError
 from thrift_idl.gen.hive_metastore import ttypes as hive
 
 # A server that forwards changes to the source of an import checks the rights first. The source has no such writes.
@@ -27,6 +29,13 @@ def check_write(metastore: MetastoreClient, database: str, table: str, *, overwr
         metastore.end_write(begun.query_id)
 
 
+def check_truncate(table: Table) -> None:
+    """Raises InvalidStatementError for a table that is protected: the metastore takes part in no other truncation."""
+    if table.parameters.get(PROTECTED, "").lower() == "true":
+        name = table.full_name
+        raise InvalidStatementError(f"{name} is protected. Before you truncate it, run  metastore unprotect {name}")
+
+
 def check_create(metastore: MetastoreClient, database: str, table: str, location: str | None) -> None:
     """Raises MetastoreRefusedError unless the user may create a table, at this location if there is one."""
     new = hive.Table(
@@ -35,6 +44,6 @@ def check_create(metastore: MetastoreClient, database: str, table: str, location
         tableType="EXTERNAL_TABLE" if location else "MANAGED_TABLE",
         sd=hive.StorageDescriptor([], location, parameters={}, serdeInfo=hive.SerDeInfo(parameters={})),
         partitionKeys=[],
-        parameters={},
+        parameters={"EXTERNAL": "TRUE"} if location else {},  # without it, the type counts as managed, as in Hive
     )
     metastore.methods.translate_table_dryrun(hive.CreateTableRequest(new))

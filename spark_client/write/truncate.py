@@ -13,6 +13,7 @@ from spark_client.write.insert import failures_as_one_line
 from spark_client.write.micro_batch import statement_of_batch
 from spark_client.write.placement import Write
 from spark_client.write.publication import publish
+from spark_client.write.rights import check_truncate
 from spark_client.write.rows import normalise_static
 from spark_client.write.run_events import TRUNCATE, Statement, run_events
 from spark_client.write.snapshot import take_snapshot
@@ -24,6 +25,7 @@ def truncate(context: Context, database: str, name: str, partition: Mapping[str,
 
     Raises:
         NoSuchTableError: The table does not exist.
+        InvalidStatementError: The table is protected.
         InvalidInsertError: The table cannot be written, or a column is not one of its partition columns.
         NoSuchPartitionError: No partition has these values.
         PublishConflictError: Another writer changed a partition during the statement. Run it again.
@@ -35,6 +37,7 @@ def truncate(context: Context, database: str, name: str, partition: Mapping[str,
 
 def _truncate(context: Context, database: str, name: str, partition: Mapping[str, str]) -> None:
     table = writable_table(context, f"{database}.{name}")
+    check_truncate(table)
     values = {column.lower(): value for column, value in partition.items()}
     unknown = values.keys() - {column.name for column in table.partition_columns}
     if unknown:

@@ -58,7 +58,7 @@ public final class CheckWrites extends Rule {
     if (plan instanceof LoadDataCommand) {
       checkWrite(((LoadDataCommand) plan).table(), ((LoadDataCommand) plan).isOverwrite());
     }
-    if (plan instanceof TruncateTableCommand) checkWrite(((TruncateTableCommand) plan).tableName(), true);
+    if (plan instanceof TruncateTableCommand) checkWrite(((TruncateTableCommand) plan).tableName(), true, true);
     if (plan instanceof CreateDataSourceTableAsSelectCommand) {
       CreateDataSourceTableAsSelectCommand create = (CreateDataSourceTableAsSelectCommand) plan;
       boolean appends = appends(create.table().identifier(), create.mode());
@@ -77,8 +77,13 @@ public final class CheckWrites extends Rule {
   }
 
   private void checkWrite(TableIdentifier table, boolean overwrite) {
+    checkWrite(table, overwrite, false);
+  }
+
+  private void checkWrite(TableIdentifier table, boolean overwrite, boolean truncates) {
     Map<String, Object> request = new HashMap<>();
     request.put("overwrite", overwrite);
+    request.put("truncates", truncates);
     python.ask("check_write", table, request, null);
   }
 
