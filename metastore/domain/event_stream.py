@@ -15,6 +15,8 @@ MISSED: Final = "MISSED"
 """The type of an object that stands for events that the log no longer has."""
 REWOUND: Final = "REWOUND"
 """The type of an object that says that the numbers begin again, because the database is of an older moment."""
+_VALUES: Final = '{"1":{"lst":'
+"""The beginning of a partition in Thrift's JSON, in front of its values."""
 
 
 class LoggedEvent(NamedTuple):
@@ -69,10 +71,20 @@ def _single(message: dict[str, Any]) -> list[dict[str, str]]:
     known: dict[str, str] | None = message.get("keyValues") or message.get("partKeyVals")
     if not known:
         return []
-    after = message.get("partitionObjAfterJson")  # Thrift's JSON: field 1 is ["str", the number of values, values…]
-    values = json.loads(after).get("1", {}).get("lst", ())[2:] if after else ()
+    values = _values_of(message.get("partitionObjAfterJson") or "")
     renamed = dict(zip(known, values, strict=False))
     return [known] if renamed == known or len(values) != len(known) else [known, renamed]
+
+
+def _values_of(partition: str) -> list[str]:
+    """Returns the values of a partition in Thrift's JSON, whose first field is ["str", the number of values, values…].
+
+    The rest is not read: a map of skewed values to locations has lists as keys, which JSON has not.
+    """
+    if not partition.startswith(_VALUES):
+        return []
+    values: list[str] = json.JSONDecoder().raw_decode(partition, len(_VALUES))[0][2:]
+    return values
 
 
 class Position:

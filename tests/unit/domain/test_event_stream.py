@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 from metastore.domain.event_stream import LoggedEvent, Position, Wanted, event_object
+from metastore.encoding.json import encode_json
+from thrift_idl.gen.hive_metastore.ttypes import Partition, SkewedInfo, StorageDescriptor
 
 EVERYTHING = Wanted()
 
@@ -70,8 +72,9 @@ def test_a_renamed_partition_has_its_old_and_its_new_values() -> None:
     """A program that waits for the new values must be told."""
     fields = {"keyValues": {"ds": "1", "hour": "2"}}
     for new, values in (("1", [fields["keyValues"]]), ("9", [fields["keyValues"], {"ds": "9", "hour": "2"}])):
-        after = json.dumps({"1": {"lst": ["str", 2, new, "2"]}, "2": {"str": "d"}})
-        message = json.dumps({**fields, "partitionObjAfterJson": after})
+        skew = SkewedInfo(["c"], [["us"]], {("us",): "file:/w/c=us"})  # text that is not valid JSON
+        after = Partition(values=[new, "2"], dbName="d", sd=StorageDescriptor(skewedInfo=skew))
+        message = json.dumps({**fields, "partitionObjAfterJson": encode_json(after)})
         assert event_object(event(1, "ALTER_PARTITION", message=message), details=False)["partitions"] == values
 
 
