@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from metastore.cli.client import connected
 from metastore.cli.names import split_new_name, split_object
@@ -54,12 +55,25 @@ def undrop(uri: str, name: str, new_name: str | None, number: int | None) -> str
     request = UndropRequest(database, table or None, None, partition or None, renamed, number)
     with connected(uri, timeout=_PATIENCE) as client:
         restored = client.undrop(request)
+        left = _dropped_before(client, database) if restored.kind == "database" else ""
     count = "1 partition" if restored.partitions == 1 else f"{restored.partitions} partitions"
     full_name = f"{restored.dbName}.{restored.tableName}" if restored.tableName else restored.dbName
     kind = f" ({restored.kind})" if restored.kind in ("truncated", "overwritten") else ""
     if restored.kind in ("database", "table"):
-        return f"Restored {full_name}{f' with {count}' if restored.partitions else ''}."
+        return f"Restored {full_name}{f' with {count}' if restored.partitions else ''}.{left}"
     return f"Restored {f'{count} of ' if restored.partitions else ''}{full_name}{kind}."
+
+
+def _dropped_before(client: Any, database: str) -> str:
+    """Returns a sentence about tables that were dropped before their database, as by Spark's CASCADE."""
+    names = sorted({drop.tableName for drop in client.dropped(DroppedRequest(database)) if drop.kind == "table"})
+    if not names:
+        return ""
+    tables = "1 of its tables was" if len(names) == 1 else f"{len(names)} of its tables were"
+    return (
+        f" {tables} dropped before it, as Spark's DROP DATABASE CASCADE does. Restore each:  "
+        f"metastore undrop {database}.{names[0]}  (metastore dropped {database} lists them)"
+    )
 
 
 def _row(drop: DroppedObject) -> tuple[Cell, ...]:

@@ -34,7 +34,7 @@ from metastore.services.cascade.dropping import forget_by_name, undrop_by_name
 from metastore.services.files.change_loop import Attempt
 from metastore.services.files.journal import Journal
 from metastore.services.files.moves import Move, follow, relocate
-from metastore.services.files.open_writes import move_registered, rewrite_partitions
+from metastore.services.files.open_writes import follow_rename, move_registered, rewrite_partitions
 from metastore.services.files.planning import check_available, plan_undrop
 from metastore.services.files.undropping import moves_since, undrop_contents, undrop_target
 from metastore.services.rules.events import database_text, table_text
@@ -235,6 +235,8 @@ class UndropService(FileService):
         included = [follow(location, moves) for location in locations]
         target_of = undrop_target(included if drop.kind == DATABASE else None, moves)
         operations = plan_undrop(work, attempt, drop.id, target_of, table_id, self._undropped.own(work, included))
+        if moves:
+            follow_rename(work, table_id, moves)
         if len(ids) == len(hidden) and drop.kind == TABLE:
             work.drops.finish(drop.id)
         return _Undoing(Undropped(TABLE, name, work.partitions.count_of([table_id])), operations, [])

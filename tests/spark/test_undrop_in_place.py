@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from metastore.client import MetastoreClient
@@ -60,13 +62,24 @@ def test_rows_that_were_cleaned_are_an_error(spark: Session, metastore: Metastor
     assert ids(spark, table_name) == [2]
 
 
+CHANGES = {
+    "renamed": ["ALTER TABLE {t} RENAME TO {t}_new"],
+    "dropped and restored": ["DROP TABLE {t}", "UNDROP TABLE {t}", "ALTER TABLE {t} RENAME TO {t}_new"],
+    "restored under another name": ["DROP TABLE {t}", "UNDROP TABLE {t} AS {t}_new"],
+}
+
+
+@pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("kind", ["unpartitioned, of Spark", "partitions of Hive, below each other"])
-def test_a_renamed_table_gets_its_rows_back(spark: Session, table_name: str, kind: str) -> None:
+def test_a_table_that_has_moved_gets_its_rows_back(
+    spark: Session, table_name: str, kind: str, changes: Sequence[str]
+) -> None:
     below = "(id INT) PARTITIONED BY (p INT, q STRING) STORED AS PARQUET TBLPROPERTIES ('write.mode' = 'in-place')"
-    name, more = f"{table_name}_renamed", ", 1, 'x y'" if "below" in kind else ""
+    name, more = f"{table_name}_new", ", 1, 'x y'" if "below" in kind else ""
     spark.sql(f"CREATE TABLE {table_name} {below if more else '(id INT) USING parquet'}")
     spark.sql(f"INSERT INTO {table_name} VALUES (1{more})")
     spark.sql(f"INSERT OVERWRITE {table_name} VALUES (2{more})")
-    spark.sql(f"ALTER TABLE {table_name} RENAME TO {name}")
+    for change in changes:
+        spark.sql(change.format(t=table_name))
     spark.sql(f"UNDROP TABLE {name}")
     assert ids(spark, name) == [1]

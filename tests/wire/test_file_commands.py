@@ -94,3 +94,19 @@ def test_one_line_and_nothing_changed(arguments: list[str], server: Server, caps
     assert len(told.err) < 700
     assert "Traceback" not in told.err
     assert state(server) == before
+
+
+def test_tables_that_were_dropped_before_their_database_are_named(
+    metastore_server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Spark's CASCADE drops each table, and then the empty database."""
+    with connected(metastore_server) as client:
+        client.create_database(Database("one_by_one"))
+        for name in ("b", "a"):
+            client.create_table(table("one_by_one", name))
+            client.drop_table("one_by_one", name, True)
+        client.drop_database("one_by_one", True, False)
+    assert run(["undrop", "one_by_one", "--uri", metastore_server.uri]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("Restored one_by_one. 2 of its tables were dropped before it")
+    assert "metastore undrop one_by_one.a " in told

@@ -86,6 +86,15 @@ def test_overwritten_files_of_a_renamed_table(installation: Installation) -> Non
     assert rows(installation) == ALL
 
 
+@pytest.mark.parametrize("name", [None, "weeks"])
+def test_overwritten_files_of_a_restored_table(installation: Installation, name: str | None) -> None:
+    published(installation)
+    installation.call("drop_table", "db", "days", True)
+    undrop(installation, "db.days", name)
+    undrop(installation, f"db.{name or 'days'}")
+    assert rows(installation) == ALL
+
+
 def test_overwritten_files_of_a_renamed_partition(installation: Installation) -> None:
     """The next partition of the former name has none of them."""
     published(installation)

@@ -126,7 +126,12 @@ class HiveDataset(ds.FileSystemDataset):  # type: ignore[misc]
         return HiveDataset(self._snapshot, self._columns, extra, self._systems, self._progress)
 
     def shard(self, index: int, count: int) -> HiveDataset:
-        """Returns every `count`-th file, beginning with number `index`: the part of one of several workers."""
+        """Returns every `count`-th file, beginning with number `index`: the part of one of several workers.
+
+        Raises ValueError unless `index` is from 0 to `count` - 1: two workers would read the same files.
+        """
+        if not 0 <= index < count:
+            raise ValueError(f"shard {index} of {count} does not exist: the first is 0, the last is {count - 1}")
         sources, position = [], 0
         for source in self._snapshot.sources:
             first = (index - position) % count

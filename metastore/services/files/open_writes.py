@@ -39,6 +39,14 @@ def move_registered_directory(work: UnitOfWork, table_id: int, source: str, targ
     work.retired_locations.move(table_id, old, new)
 
 
+def follow_rename(work: UnitOfWork, table_id: int, moves: Sequence[Move]) -> None:
+    """Has replaced locations of a table that was restored under another name, and later undrops, follow its move."""
+    canonical = [(paths.canonical(move.source), paths.canonical(move.target)) for move in moves]
+    for source, target in canonical:
+        work.retired_locations.move(table_id, source, target)
+    work.file_operations.record_moved(table_id, canonical)
+
+
 def rewrite_partitions(work: UnitOfWork, table: TableRef, chosen: Condition | None, moves: Sequence[Move]) -> None:
     """Stores partitions (`chosen`; None: all) again: with sort keys of the table's types, and locations after moves."""
     partitions = work.partitions.select_stored(table, chosen, lock=True)

@@ -108,13 +108,23 @@ SCHEDULE_AND_ABSORB: Final = SCHEDULE.after(
 SCHEDULE_AND_HOLD: Final = SCHEDULE.after(
     Prepared(
         "hold",
-        text(f"UPDATE file_operations AS known SET kind = 'held', drop_id = :drop_id {_BELOW}"),  # noqa: S608 - constants
+        # `origin` keeps the drop of the overwrite.
+        text(f"""
+            UPDATE file_operations AS known SET kind = 'held', origin = known.drop_id::text, drop_id = :drop_id {_BELOW}
+        """),  # noqa: S608 - constants
     )
 )
 RELEASE_HELD: Final = text("""
-    UPDATE file_operations AS known SET kind = 'remove', drop_id = NULL
+    UPDATE file_operations AS known SET kind = 'remove', origin = NULL,
+        drop_id = (SELECT id FROM drops WHERE id = known.origin::bigint)
     FROM unnest(cast(:locations AS text[])) AS restored(location)
     WHERE drop_id = :drop_id AND kind = 'held' AND starts_with(known.location, restored.location || '/')
+""")
+
+RECORD_MOVED: Final = text("""
+    INSERT INTO file_operations (kind, location, target, places, table_id, root, decided_at, reason, query_id)
+    SELECT 'moved', source, target, '{}', :table_id, '', now(), 'renamed', ''
+    FROM unnest(cast(:sources AS text[]), cast(:targets AS text[])) AS new(source, target)
 """)
 
 # A call that is creating directories where something is now being removed must create them again.

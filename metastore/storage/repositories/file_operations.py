@@ -156,7 +156,8 @@ class FileOperations(Repository):
 
     def original_locations(self, drop_id: int) -> list[str]:
         """Lists where the directories of a drop were before it."""
-        query = select(func.coalesce(_COLUMNS.origin, _COLUMNS.location)).where(_COLUMNS.drop_id == drop_id)
+        of_drop = _COLUMNS.drop_id == drop_id, _COLUMNS.kind == REMOVE
+        query = select(func.coalesce(_COLUMNS.origin, _COLUMNS.location)).where(*of_drop)
         return list(self._connection.execute(query).scalars())
 
     def trash_locations(self, drop_ids: Sequence[int]) -> dict[int, list[str]]:
@@ -173,6 +174,13 @@ class FileOperations(Repository):
         values = {"ids": list(targets), "targets": list(targets.values()), "lease": clock.LEASE}
         self._connection.execute(statements.MOVE_BACK, values)
         return list(targets)
+
+    def record_moved(self, table_id: int, moves: Sequence[tuple[str, str]]) -> None:
+        """Records moves of a table's directories (canonical) that another operation makes, from the trash."""
+        sources, targets = [source for source, _ in moves], [target for _, target in moves]
+        self._connection.execute(
+            statements.RECORD_MOVED, {"table_id": table_id, "sources": sources, "targets": targets}
+        )
 
     def release_held(self, drop_id: int, locations: Sequence[str]) -> None:
         """Schedules the removals below restored locations that a drop has held back."""

@@ -33,7 +33,7 @@ file_operations = Table(
     Column("location", Name, nullable=False),  # the directory; for several paths, the directory that contains them
     Column("target", Name),  # of a move
     Column("places", Texts, nullable=False),  # make: all directories; remove: the paths to remove, if not all
-    Column("origin", Text),  # where the directory was before it was moved to the trash
+    Column("origin", Text),  # where the directory was before it was moved to the trash; held: the drop of the overwrite
     # null if the table is dropped
     Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="SET NULL"), index=True),
     Column("root", Text, nullable=False),  # location of the table

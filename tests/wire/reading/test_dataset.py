@@ -99,6 +99,9 @@ def test_a_dataset_can_be_sent_and_split(metastore: MetastoreClient, table: Writ
     found = pickle.loads(pickle.dumps(dataset(metastore, table.full_name, "id > 0")))
     assert rows(found) == rows(dataset(metastore, table.full_name))
     parts = [rows(found.shard(index, 3)) for index in range(3)]
+    for index, count in ((3, 3), (-1, 3), (0, 0)):
+        with pytest.raises(ValueError, match=f"shard {index} of {count} does not exist"):
+            found.shard(index, count)
     assert sorted(chain.from_iterable(parts)) == rows(found)
     assert [] in parts
 
