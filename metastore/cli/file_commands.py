@@ -11,9 +11,9 @@ from metastore.cli.options import DURATION, formats, uri_option
 @click.argument("name", metavar="DATABASE.TABLE")
 @uri_option
 def protect(name: str, uri: str) -> None:
-    """Protect a table against drops.
+    """Protect a table against drops and truncations.
 
-    The server rejects drops of the table, of its partitions and of its database.
+    The server rejects drops and truncations of the table, and drops of its partitions and of its database.
     """
     from metastore.cli.protect import protect as run_protect
 

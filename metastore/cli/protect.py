@@ -1,4 +1,4 @@
-"""`metastore protect` and `metastore unprotect`: reject or allow drops of a table."""
+"""`metastore protect` and `metastore unprotect`: reject or allow drops and truncations of a table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from thrift_idl.gen.hive_metastore.ttypes import EnvironmentContext
 
 
 def protect(uri: str, name: str, *, wanted: bool) -> str:
-    """Sets the table property that protects a table from drops, or clears it. Returns a confirmation.
+    """Sets the table property that protects a table from drops and truncations, or clears it. Returns a confirmation.
 
     `name`: DATABASE.TABLE. Raises NotFoundError, InvalidInputError.
     """
@@ -20,5 +20,5 @@ def protect(uri: str, name: str, *, wanted: bool) -> str:
         table.sd.location = None  # keeps the present one: another client may overwrite the table meanwhile
         context = EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
         client.alter_table_with_environment_context(table.dbName, table.tableName, table, context)
-    state = "is protected: drops are rejected." if wanted else "is not protected."
+    state = "is protected: drops and truncations are rejected." if wanted else "is not protected."
     return f"{table.dbName}.{table.tableName} {state}"

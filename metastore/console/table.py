@@ -16,7 +16,7 @@ from metastore.services.rules.tables import VIEW
 from thrift_idl.gen.hive_metastore.ttypes import FieldSchema, Table
 
 _POLICIES: Final = {
-    PROTECTED: "drops are rejected",
+    PROTECTED: "drops and truncations are rejected",
     "transactional": "Hive ACID",
     "auto.purge": "dropped data is not kept",
     "external.table.purge": "a drop deletes the files",

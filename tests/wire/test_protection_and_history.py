@@ -45,7 +45,8 @@ def test_protected_objects_are_not_dropped(hive_client: Any, metastore_server: S
     with pytest.raises(MetaException, match="is protected"):
         hive_client.drop_table(database, name, True)
     assert run(["unprotect", full, "--uri", metastore_server.uri]) == 0
-    assert capsys.readouterr().out == f"{full} is protected: drops are rejected.\n{full} is not protected.\n"
+    told = f"{full} is protected: drops and truncations are rejected.\n{full} is not protected.\n"
+    assert capsys.readouterr().out == told
     hive_client.drop_table(database, name, True)
     assert run(["protect", full, "--uri", metastore_server.uri]) == 1
     advice = f"List the tables with: metastore tables {database}"
