@@ -108,15 +108,16 @@ SCHEDULE_AND_ABSORB: Final = SCHEDULE.after(
 SCHEDULE_AND_HOLD: Final = SCHEDULE.after(
     Prepared(
         "hold",
-        # `origin` keeps the drop of the overwrite.
+        # `places` keeps the drop of the overwrite: nothing else reads it before the removal is scheduled.
         text(f"""
-            UPDATE file_operations AS known SET kind = 'held', origin = known.drop_id::text, drop_id = :drop_id {_BELOW}
+            UPDATE file_operations AS known SET kind = 'held', drop_id = :drop_id,
+                places = array_remove(ARRAY[known.drop_id::text], NULL) {_BELOW}
         """),  # noqa: S608 - constants
     )
 )
 RELEASE_HELD: Final = text("""
-    UPDATE file_operations AS known SET kind = 'remove', origin = NULL,
-        drop_id = (SELECT id FROM drops WHERE id = known.origin::bigint)
+    UPDATE file_operations AS known SET kind = 'remove', places = '{}',
+        drop_id = (SELECT id FROM drops WHERE id = known.places[1]::bigint)
     FROM unnest(cast(:locations AS text[])) AS restored(location)
     WHERE drop_id = :drop_id AND kind = 'held' AND starts_with(known.location, restored.location || '/')
 """)

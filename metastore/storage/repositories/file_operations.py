@@ -156,8 +156,7 @@ class FileOperations(Repository):
 
     def original_locations(self, drop_id: int) -> list[str]:
         """Lists where the directories of a drop were before it."""
-        of_drop = _COLUMNS.drop_id == drop_id, _COLUMNS.kind == REMOVE
-        query = select(func.coalesce(_COLUMNS.origin, _COLUMNS.location)).where(*of_drop)
+        query = select(func.coalesce(_COLUMNS.origin, _COLUMNS.location)).where(_COLUMNS.drop_id == drop_id)
         return list(self._connection.execute(query).scalars())
 
     def trash_locations(self, drop_ids: Sequence[int]) -> dict[int, list[str]]:

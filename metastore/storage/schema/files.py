@@ -32,8 +32,9 @@ file_operations = Table(
     Column("kind", Text, nullable=False),  # make, move, moved, remove or held (docs/explanation/files.md)
     Column("location", Name, nullable=False),  # the directory; for several paths, the directory that contains them
     Column("target", Name),  # of a move
-    Column("places", Texts, nullable=False),  # make: all directories; remove: the paths to remove, if not all
-    Column("origin", Text),  # where the directory was before it was moved to the trash; held: the drop of the overwrite
+    # make: all directories; remove: the paths to remove, if not all; held: the drop that can restore the overwrite
+    Column("places", Texts, nullable=False),
+    Column("origin", Text),  # where the directory was before it was moved to the trash
     # null if the table is dropped
     Column("table_id", BigInteger, ForeignKey("tables.id", ondelete="SET NULL"), index=True),
     Column("root", Text, nullable=False),  # location of the table
