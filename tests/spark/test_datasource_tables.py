@@ -278,10 +278,13 @@ def test_partitions_with_types_that_hive_lacks_are_appended_to_and_changed(
     ]  # fmt: skip
 
 
-@pytest.mark.skipif(pyspark.__version__.startswith("4.0"), reason="Spark 4.0 itself cannot create such tables")
 def test_a_partition_column_may_have_a_type_that_hive_lacks(spark: SparkSession, table_name: str) -> None:
     first, second = "TIMESTAMP_NTZ'2024-01-31 00:00:00'", "TIMESTAMP_NTZ'2024-01-31 12:00:00.5'"
-    spark.sql(f"CREATE TABLE {table_name} USING parquet PARTITIONED BY (ds) AS SELECT 1 AS id, {first} AS ds")
+    if pyspark.__version__.startswith(("4.0", "4.1", "4.2")):  # cannot rename it, which AS SELECT does at its end
+        spark.sql(f"CREATE TABLE {table_name} (id INT, ds TIMESTAMP_NTZ) USING parquet PARTITIONED BY (ds)")
+        spark.sql(f"INSERT INTO {table_name} SELECT 1, {first}")
+    else:
+        spark.sql(f"CREATE TABLE {table_name} USING parquet PARTITIONED BY (ds) AS SELECT 1 AS id, {first} AS ds")
     spark.sql(f"INSERT INTO {table_name} VALUES (2, {first}), (3, {second}), (4, NULL)")
     spark.sql(f"INSERT OVERWRITE {table_name} PARTITION (ds = {second}) SELECT 5")
     spark.sql(f"UPDATE {table_name} SET ds = {second} WHERE id = 2")
