@@ -26,7 +26,10 @@ def ids(spark: Session, name: str) -> list[int]:
     return sorted(row[0] for row in spark.sql(f"SELECT id FROM {name}").collect())
 
 
-@pytest.mark.parametrize("kind", TABLES)
+LONG = ("unpartitioned, of Hive", "partitions, of Spark")
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[pytest.mark.long] * (kind in LONG)) for kind in TABLES])
 def test_the_former_rows_return_and_the_next_write_replaces_them(
     spark: Session, metastore: MetastoreClient, table_name: str, kind: str
 ) -> None:
