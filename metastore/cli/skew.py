@@ -60,7 +60,8 @@ def suggest(
 
 
 def record_survey(uri: str, name: str, share: float, suggestions: Sequence[dict[str, Any]]) -> None:
-    """Stores heavy values in the table's parameters. Fails if another client changes the table meanwhile.
+    """Stores heavy values that deserve a directory in the table's parameters. Fails if another client changes the table
+    meanwhile.
 
     Raises NotFoundError, PermissionDeniedError.
     """
@@ -68,10 +69,10 @@ def record_survey(uri: str, name: str, share: float, suggestions: Sequence[dict[
     found = [
         HeavyColumns(
             tuple(suggestion["columns"]),
-            tuple((tuple(value["values"]), round(value["share"], 6)) for value in suggestion["values"]),
+            tuple((tuple(value["values"]), round(value["share"], 6)) for value in deserving),
         )
         for suggestion in suggestions
-        if suggestion["values"]
+        if (deserving := [value for value in suggestion["values"] if value["deserves_directory"]])
     ]
     database, table_name = split_table(name)
     with connected(uri) as client:

@@ -37,12 +37,17 @@ def _find(spark: Session, options: argparse.Namespace) -> Iterable[SkewSuggestio
 
 
 def _as_json(suggestion: SkewSuggestion, size: TableSize | None) -> dict[str, object]:
+    suggested = size.suggested(suggestion) if size else suggestion
     values = [
-        {**asdict(value), "pruned": value.pruned, "saved_bytes": size and size.saved(value)}
+        {
+            **asdict(value),
+            "pruned": value.pruned,
+            "saved_bytes": size and size.saved(value),
+            "deserves_directory": value in suggested.values,
+        }
         for value in suggestion.values
     ]
-    clause = (size.suggested(suggestion) if size else suggestion).clause
-    computed = {"rest": suggestion.rest, "pruned": suggestion.pruned, "clause": clause}
+    computed = {"rest": suggestion.rest, "pruned": suggestion.pruned, "clause": suggested.clause}
     return {**asdict(suggestion), "values": values, **computed}
 
 

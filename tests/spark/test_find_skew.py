@@ -206,9 +206,8 @@ def test_the_command_has_it_as_json(
     asked = [table_name, "--uri=thrift://h:1", "--share=0.3"]
     assert command.main([*asked, "--columns= x "]) == 0
     (actual,) = json.loads(capsys.readouterr().out)["suggestions"]
-    assert actual["values"] == [
-        {"values": ["a"], "rows": 8, "share": 0.8, "pruned": pytest.approx(0.2), "saved_bytes": None}
-    ]
+    counted = {"values": ["a"], "rows": 8, "share": 0.8, "pruned": pytest.approx(0.2)}
+    assert actual["values"] == [{**counted, "saved_bytes": None, "deserves_directory": True}]
     assert actual["clause"].startswith("SKEWED BY (`x`) ON ('a')")
     assert command.main(asked) == 0
     assert [load["columns"] for load in json.loads(capsys.readouterr().out)["suggestions"]] == [["x"], ["id"]]

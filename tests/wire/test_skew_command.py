@@ -21,8 +21,8 @@ from tests.wire.builders import table, unique
 FOUND = {
     "columns": ["x"],
     "values": [
-        {"values": ["ab"], "rows": 60, "share": 0.6, "pruned": 0.4, "saved_bytes": 4000},
-        {"values": ["c"], "rows": 20, "share": 0.2, "pruned": 0.8},
+        {"values": ["ab"], "rows": 60, "share": 0.6, "pruned": 0.4, "saved_bytes": 4000, "deserves_directory": True},
+        {"values": ["c"], "rows": 20, "share": 0.2, "pruned": 0.8, "deserves_directory": False},
     ],
     "rows": 100,
     "error": 0,
@@ -101,7 +101,7 @@ def test_the_result_is_recorded_with_the_table(tmp_path: Path, metastore_server:
     assert (actual.rows, actual.share, actual.found) == (
         100,
         0.01,
-        (HeavyColumns(("x",), ((("ab",), 0.6), (("c",), 0.2))),),
+        (HeavyColumns(("x",), ((("ab",), 0.6),)),),
     )
     assert parameters["a"] == "b"
 
