@@ -83,7 +83,10 @@ def _values_of(partition: str) -> list[str]:
     """
     if not partition.startswith(_VALUES):
         return []
-    values: list[str] = json.JSONDecoder().raw_decode(partition, len(_VALUES))[0][2:]
+    try:
+        values: list[str] = json.JSONDecoder().raw_decode(partition, len(_VALUES))[0][2:]
+    except ValueError:  # one event must not end the stream
+        return []
     return values
 
 

@@ -12,7 +12,7 @@ from metastore.encoding.structs import shallow_copy
 from metastore.errors import InvalidOperationError, NotFoundError
 from metastore.services.files.change_loop import Attempt
 from metastore.services.files.changed_objects import ChangedObjects, Owner
-from metastore.services.files.moves import Move, follow, follower, relocate
+from metastore.services.files.moves import Move, follower, relocate
 from metastore.services.files.open_writes import root_of
 from metastore.services.files.planning import check_unblocked, plan_moves, plan_undrop
 from metastore.services.files.replaced_locations import Replacement, replaced_locations, retire
@@ -87,30 +87,40 @@ class _RenamedRows:
     """The rows that overwrites in place have renamed. New rows are where they were, so they return to another place.
 
     Attributes:
-        returning: the moves of those that return.
+        moves: of the table's directories since the drop.
+        returning: the moves of the rows that return.
+        retired: the retired locations that they were at.
     """
 
     def __init__(self, work: UnitOfWork, drop: Drop, live: StoredTable, moves: Sequence[Move]) -> None:
-        """`moves`: of the table's directories since the drop."""
         self.moves = moves
         self.returning: list[Move] = []
-        self._work = work
-        self._live = live
+        self.retired: list[str] = []
+        self._follow = follower(moves)
+        self._versions = paths.join(root_of(live), paths.VERSIONS)
         self._kept = work.retired_locations.of_drop(drop.id)
+        self._writes = sorted(set(self._kept.values()))
 
     def return_from(self, location: str, partition: str, label: str) -> str:
         """Plans the return of the rows that were at a location when they were replaced. Returns their new location.
 
         Raises InvalidOperationError if their files are no longer there.
         """
-        for query_id in sorted(set(self._kept.values())):
-            away = paths.canonical(follow(_away(location, partition, query_id), self.moves))
-            files = [kept for kept in self._kept if kept == away or paths.is_below(kept, away)]
-            if files and self._work.retired_locations.forget(files):
-                target = paths.join(root_of(self._live), paths.VERSIONS, f"before_{query_id}", partition)
-                self.returning.append(Move(away, target.rstrip("/")))
-                return self.returning[-1].target
-        raise InvalidOperationError(f"The overwrite of {label} cannot be undone: its former files are not kept")
+        for query_id in self._writes:
+            away = paths.canonical(self._follow(_away(location, partition, query_id)))
+            if partition:
+                files = [away] if away in self._kept else []
+            else:
+                files = [kept for kept in self._kept if paths.is_below(kept, away)]
+            if files:
+                target = paths.join(self._versions, f"before_{query_id}", partition).rstrip("/")
+                self.returning.append(Move(away, target))
+                self.retired += files
+                return target
+        raise InvalidOperationError(
+            f"The overwrite of {label} cannot be undone: its former files are not kept. It had none, they were "
+            "cleaned, or they are outside of the locations of the server"
+        )
 
 
 def _away(location: str, partition: str, query_id: str) -> str:
@@ -181,9 +191,14 @@ def _swap_retired(
     """
     if lacks(live.ref.name, Right.DELETE):
         raise denial(Right.DELETE, live.ref.name)
-    restored = [text for change in changes for text in replaced_locations(change.restored, change.replaced)]
-    needed = {paths.canonical(text) for text in warehouse.roots.within(restored)}
-    needed = {text for text in needed if not any(paths.is_within(text, move.target) for move in renamed.returning)}
+    targets = {move.target for move in renamed.returning}
+    restored = [
+        text
+        for change in changes
+        for text in replaced_locations(change.restored, change.replaced)
+        if change.restored.location not in targets or not paths.is_within(text, change.restored.location)
+    ]
+    needed = {*map(paths.canonical, warehouse.roots.within(restored)), *renamed.retired}
     cleaned = needed - set(work.retired_locations.forget(list(needed)))
     if cleaned:
         raise InvalidOperationError(f"The overwrite of {live.ref.name} cannot be undone: {min(cleaned)} was cleaned")

@@ -79,7 +79,7 @@ def test_a_renamed_partition_has_its_old_and_its_new_values() -> None:
 
 
 def test_an_event_with_a_strange_partition_does_not_end_the_stream() -> None:
-    for after in ("{}", '{"1":{"lst":["str",2,"9","9"]}}'):
+    for after in ("{}", '{"1":{"lst":["str",2,"9","9"]}}', '{"1":{"lst":["str",1,'):
         message = json.dumps({"keyValues": {"ds": "1"}, "partitionObjAfterJson": after})
         found = event_object(event(1, "ALTER_PARTITION", message=message), details=False)
         assert found["partitions"] == [{"ds": "1"}]
