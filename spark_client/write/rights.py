@@ -30,7 +30,7 @@ def check_write(metastore: MetastoreClient, database: str, table: str, *, overwr
 
 
 def check_truncate(table: Table) -> None:
-    """Raises InvalidStatementError for a table that is protected: the metastore takes part in no other truncation."""
+    """Raises InvalidStatementError for a protected table. The server cannot: a session does not call its truncation."""
     if table.parameters.get(PROTECTED, "").lower() == "true":
         name = table.full_name
         raise InvalidStatementError(f"{name} is protected. Before you truncate it, run  metastore unprotect {name}")

@@ -86,6 +86,10 @@ def _filled(workload: Workload, first: int, times: int, side: Side, database: Po
     yield Fact("VACUUM ANALYZE", "s", {side.name: measures.seconds(lambda: database.vacuum(side))})
     size = database.size(str(side.database)) / workload.partitions
     yield Fact(f"bytes per partition in the database, {workload.partitions:,}", "bytes", {side.name: size})
+    indexes = database.sum_of(side, "max(pg_indexes_size('partitions'))") / workload.partitions
+    yield Fact("of these, in indexes", "bytes", {side.name: indexes})
+    rebuilt = measures.seconds(lambda: database.run(side, "REINDEX TABLE partitions"))
+    yield Fact("building all indexes of partitions", "s", {side.name: rebuilt})
 
 
 def _written(workload: Workload, first: int, side: Side) -> Iterator[Row | Fact]:

@@ -40,7 +40,7 @@ def move_registered_directory(work: UnitOfWork, table_id: int, source: str, targ
 
 
 def follow_rename(work: UnitOfWork, table_id: int, moves: Sequence[Move]) -> None:
-    """Has replaced locations of a table that was restored under another name, and later undrops, follow its move."""
+    """Moves the replaced locations of a table that was restored under another name. Later undrops follow the moves."""
     canonical = [(paths.canonical(move.source), paths.canonical(move.target)) for move in moves]
     for source, target in canonical:
         work.retired_locations.move(table_id, source, target)
