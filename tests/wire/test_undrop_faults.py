@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,7 +12,14 @@ import pytest
 from metastore.errors import ConnectionLostError, NotFoundError
 from metastore.storage.postgres import clock
 from tests.wire.test_file_faults import ALL, Installation, Killed, lost_commit, rows
-from thrift_idl.gen.metastore.ttypes import UndropRequest
+from thrift_idl.gen.metastore.ttypes import (
+    BeginWriteRequest,
+    CleanRequest,
+    PublishMode,
+    PublishPartition,
+    PublishRequest,
+    UndropRequest,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -73,6 +81,33 @@ def test_the_restoring_server_dies(name: str, step: str, installation: Installat
     with pytest.raises(Killed):
         installation.call("undrop", wanted)
     installation.recover()
+    assert rows(installation) == ALL
+    installation.agrees()
+
+
+def replaced_in_place(installation: Installation) -> None:
+    """Overwrites day 1 in its directory, as our client does."""
+    write = installation.call("begin_write", BeginWriteRequest("db", "days")).queryId
+    days = installation.warehouse / "db.db/days"
+    (days / "ds=1").rename(days / f"_temp_{write}_ds~1")
+    installation.put("db.db/days/ds=1", "new")
+    place = f"{installation.uri}/db.db/days"
+    entry = PublishPartition(["1"], PublishMode.OVERWRITE, f"{place}/ds=1", [])
+    request = PublishRequest("db", "days", write, [entry], retired=[f"{place}/_temp_{write}_ds~1"])
+    installation.call("publish", request)
+
+
+@pytest.mark.parametrize("step", [*RETURNING, None])
+def test_the_server_dies_that_restores_an_overwrite_in_place(step: str | None, installation: Installation) -> None:
+    replaced_in_place(installation)
+    assert rows(installation) == ALL - {"db.db/days/ds=1"} | {"new"}
+    installation.die_at = step
+    with pytest.raises(Killed) if step else nullcontext():
+        installation.call("undrop", UndropRequest("db", "days", None, "ds=1"))
+    installation.die_at = None
+    installation.recover()
+    assert rows(installation) == ALL
+    installation.call("clean", CleanRequest(graceMillis=0))
     assert rows(installation) == ALL
     installation.agrees()
 
