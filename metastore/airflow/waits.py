@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple, Self
 
@@ -10,6 +10,7 @@ from metastore.client import MetastoreClient
 from metastore.client.errors import NoSuchObjectError
 from metastore.client.waiting import wait_for
 from metastore.domain.dependencies import FRESH
+from metastore.domain.keys import may_equal
 from metastore.domain.names import fold, fold_column
 from metastore.domain.partition_names import parse_name
 from metastore.errors import InvalidInputError
@@ -132,14 +133,20 @@ def affects(event: Mapping[str, Any], wait: Wait, missing: Sequence[str]) -> boo
     if event["type"] in _DROPS:
         return False
     named = event.get("partitions")
-    return not named or any(matches(partition, spec) for partition in named for spec in missing)
+    return not named or any(_matches(partition, spec, _may_be) for partition in named for spec in missing)
 
 
 def matches(partition: Mapping[str, str], spec: str) -> bool:
-    """Returns whether a partition of an event, values by column, has the values of a specification.
+    """Returns whether a partition of an event, values by column, has the values of a specification."""
+    return _matches(partition, spec, str.__eq__)
 
-    It may have those of a range.
-    """
+
+def _matches(partition: Mapping[str, str], spec: str, equal: Callable[[str, str], bool]) -> bool:
     columns = {fold_column(column): value for column, value in partition.items()}
     wanted = {fold_column(column): value for column, value in parse_name(spec)}
-    return all(columns.get(column) == value or ".." in value for column, value in wanted.items())
+    return all(column in columns and equal(columns[column], value) for column, value in wanted.items())
+
+
+def _may_be(value: str, wanted: str) -> bool:
+    """Returns whether a value may be one of a range, or equal in the type of its column, which is unknown here."""
+    return ".." in wanted or may_equal(value, wanted)

@@ -117,6 +117,12 @@ def sort_keys(kinds: Iterable[KeyKind], values: Iterable[str]) -> list[str | Non
     return [text if kind is KeyKind.STRING else _CACHED[kind](text) for kind, text in zip(kinds, values, strict=False)]
 
 
+def may_equal(one: str, other: str) -> bool:
+    """Returns whether two texts are the same value of some type: 00 and 0 are, as numbers."""
+    keys = (sort_keys([kind, kind], [one, other]) for kind in KeyKind)
+    return any(key is not None and key == second for key, second in keys)
+
+
 @caches.cached(4096)
 def _number(text: str) -> str | None:
     """Returns region, exponent, and digits without leading and trailing zeros.

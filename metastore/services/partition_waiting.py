@@ -34,7 +34,7 @@ class PartitionWaitingService:
         self._lock = threading.Lock()
 
     def wait(self, table: TableName, values: Sequence[str], *, dependencies: bool, seconds: float) -> bool:
-        """Returns true as soon as a partition with these first values exists.
+        """Returns true as soon as a partition exists whose first values equal these in the types of their columns.
 
         Returns false after `seconds`, at most LONGEST, or at once if too many calls wait already. `dependencies`: also
         waits for all partitions that it depends on, directly or not. Raises NotFoundError, InvalidInputError.
@@ -72,7 +72,8 @@ class PartitionWaitingService:
     def _exists(self, table: TableName, values: Sequence[str], *, dependencies: bool) -> bool:
         with self._store.read() as work:
             reference = get_table_ref(work, table)
-            ids = work.partitions.ids(reference, by_values(reference, values), None if dependencies else 1)
+            wanted = by_values(reference, values, spelled=False)
+            ids = work.partitions.ids(reference, wanted, None if dependencies else 1)
             seen: set[int] = set()
             level = ids
             while dependencies and level:

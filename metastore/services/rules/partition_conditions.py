@@ -19,15 +19,18 @@ from metastore.storage.unit_of_work import UnitOfWork
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
 
-def by_values(table: TableRef, values: Sequence[str]) -> Condition | None:
-    """Returns the condition for the first partition values; "" matches any value. Raises InvalidInputError."""
+def by_values(table: TableRef, values: Sequence[str], *, spelled: bool = True) -> Condition | None:
+    """Returns the condition for the first partition values; "" matches any value. Raises InvalidInputError.
+
+    `spelled`: as in `values_condition`.
+    """
     if not values:
         raise InvalidInputError(f"Invalid partition key & values; keys {list(table.key_names)}, values []")
     if len(values) > len(table.keys):
         raise InvalidInputError(
             f"Incorrect number of partition values. numPartKeys={len(table.keys)}, part_val={list(values)}"
         )
-    return values_condition(values, table.keys)
+    return values_condition(values, table.keys, spelled=spelled)
 
 
 def by_filter(table: TableRef, text: str | None) -> Condition | None:

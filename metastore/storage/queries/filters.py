@@ -69,22 +69,25 @@ def table_condition(expression: Expression | None) -> Condition:
     return planned(_condition(push_not(expression), _table_leaf))
 
 
-def values_condition(values: Sequence[str], keys: Sequence[Key]) -> Condition | None:
+def values_condition(values: Sequence[str], keys: Sequence[Key], *, spelled: bool = True) -> Condition | None:
     """Returns the condition for partitions whose first values are these; an empty value matches any (Hive's `_ps`
     calls).
 
-    The default partition matches by its name, even if its value is stored as the empty text.
+    Unless `spelled`, values that are equal in the type of their column match too: 0 and 00 of an INT. The default
+    partition matches by its name, even if its value is stored as the empty text.
     """
-    named = [(position, value) for position, value in enumerate(values, 1) if value]
-    kinds = [kind_of(key.type) for key in keys]
+    named = [
+        (position, value, None if value == DEFAULT_PARTITION else sort_key(kind_of(keys[position - 1].type), value))
+        for position, value in enumerate(values, 1)
+        if value
+    ]
     exact = [
-        _among(_value(position), ["", value] if value == DEFAULT_PARTITION else [value]) for position, value in named
+        _among(_value(position), ["", value] if value == DEFAULT_PARTITION else [value])
+        for position, value, key in named
+        if spelled or key is None
     ]
     # Sort keys are less exact (01 equals 1), but they have an index.
-    indexed = [
-        (position, sort_key(kinds[position - 1], value)) for position, value in named if value != DEFAULT_PARTITION
-    ]
-    equal = [_compared(_key(position), "=", key) for position, key in indexed if key is not None]
+    equal = [_compared(_key(position), "=", key) for position, _, key in named if key is not None]
     return all_of([*exact, *equal]) if named else None
 
 

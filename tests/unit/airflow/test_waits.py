@@ -52,6 +52,7 @@ def event(kind: str, table: str = "t", *partitions: dict[str, str]) -> dict[str,
         (event("ADD_PARTITION", "t", {"ds": "1", "hour": "5"}), True),
         (event("ADD_PARTITION", "t", {"DS": "1"}), True),
         (event("ADD_PARTITION", "t", {"ds": "2"}), False),
+        (event("ADD_PARTITION", "t", {"ds": "01"}), True),  # the same number, if ds is one
         (event("ADD_PARTITION", "t", {"ds": "2"}, {"ds": "1"}), True),
         (event("DROP_PARTITION", "t", {"ds": "1"}), False),
         (event("DROP_TABLE"), False),

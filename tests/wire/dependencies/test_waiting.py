@@ -38,6 +38,21 @@ def test_existing_and_missing_partitions(client: Any, database: str) -> None:
         client.wait_for_partition(WaitRequest(database, "nope", ["1"], **now))
 
 
+def test_values_are_compared_in_the_type_of_their_column(client: Any, database: str) -> None:
+    """A range of hours, `hr=00..23`, also names the partitions of an INT, which Spark writes as 0 to 23."""
+    columns = [("hr", "int"), ("at", "timestamp"), ("name", "string")]
+    client.create_table(table(database, "typed", columns))
+    add(client, database, "typed", ["0", "2026-01-01 00:00:00", "1"])
+
+    def exists(*values: str) -> bool:
+        return bool(client.wait_for_partition(WaitRequest(database, "typed", list(values), timeoutMillis=0)))
+
+    assert exists("00", "2026-01-01 00:00:00.0", "1")
+    assert exists("0")
+    assert not exists("10")
+    assert not exists("00", "2026-01-01 00:00:00", "01")
+
+
 def test_all_that_it_depends_on(client: Any, database: str) -> None:
     create(client, database, "second", "tdep")
     asked = WaitRequest(database, "second", ["1"], dependencies=True, timeoutMillis=0)
