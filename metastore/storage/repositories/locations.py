@@ -71,7 +71,9 @@ _REFERRED = _query(
     ("partitions", _TABLE_EXISTS),
     ("skewed_locations", _TABLE_EXISTS),
 )
-_IS_OWNER = "({0}.type <> 'EXTERNAL_TABLE' OR lower({0}.parameters ->> 'external.table.purge') = 'true')"
+# The files of an external Iceberg table are its own: its metadata lists them.
+_IS_OWNER = """({0}.type <> 'EXTERNAL_TABLE' OR lower({0}.parameters ->> 'external.table.purge') = 'true'
+    OR {0}.parameters ->> 'metadata_location' IS NOT NULL)"""
 _TABLE_IS_OWNER = f"{_TABLE_EXISTS[:-1]} AND {_IS_OWNER.format('t')})"
 
 
@@ -160,7 +162,7 @@ class Locations(Repository):
     def owners(
         self, locations: Iterable[str], table_id: int = 0, partition_ids: Sequence[int] | None = None
     ) -> Mapping[str, Use]:
-        """Does the same as `others`, but leaves out external tables, except with external.table.purge.
+        """Does the same as `others`, but leaves out external tables, except with external.table.purge and of Iceberg.
 
         An external table points at files. If they are in the directory of another table, they belong to that table.
         """

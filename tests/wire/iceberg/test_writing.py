@@ -183,6 +183,23 @@ def test_register_unregister_and_purge(console: Console, namespace: str) -> None
     assert metadata_files(table) != []
 
 
+@pytest.mark.parametrize("below", ["", "/sub"])
+def test_a_purge_leaves_files_of_other_tables(console: Console, namespace: str, below: str) -> None:
+    """Two tables may share a directory, or a file of metadata. The last one that is purged takes the files."""
+    catalog = rest(console)
+    first = catalog.create_table((namespace, "first"), SCHEMA)
+    first.append(rows(1))
+    second = catalog.create_table((namespace, "second"), SCHEMA, location=first.location() + below)
+    second.append(rows(2))
+    catalog.register_table((namespace, "again"), second.metadata_location)
+    for dropped in ("first", "again"):
+        assert catalog.load_table((namespace, "second")).scan().to_arrow()["id"].to_pylist() == [2]
+        catalog.purge_table((namespace, dropped))
+    assert catalog.load_table((namespace, "second")).scan().to_arrow()["id"].to_pylist() == [2]
+    catalog.purge_table((namespace, "second"))
+    assert not Path(urlsplit(second.location()).path).exists()
+
+
 WRONG = (5, None, [5], {"a": None})
 
 
