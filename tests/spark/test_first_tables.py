@@ -41,6 +41,26 @@ def test_a_table_without_a_format_is_one_of_hives(
     assert spark.table(f"{table_name}_again").schema == spark.table(table_name).schema
 
 
+def test_a_table_with_separators_is_one_of_text(spark: SparkSession, table_name: str, tmp_path: Path) -> None:
+    """As in plain Spark: the format of tables without one does not count."""
+    file = tmp_path / "rows.csv"
+    file.write_text("1;x:1,y:2;\\N\n2;;b\n")  # Spark ignores NULL DEFINED AS
+    spark.sql(
+        f"CREATE TABLE {table_name} (a INT, m MAP<STRING, INT>, s STRING) ROW FORMAT DELIMITED "
+        "FIELDS TERMINATED BY ';' COLLECTION ITEMS TERMINATED BY ',' MAP KEYS TERMINATED BY ':' NULL DEFINED AS '-'"
+    )
+    spark.sql(f"LOAD DATA LOCAL INPATH '{file}' INTO TABLE {table_name}")
+    assert rows(spark, table_name) == [(1, {"x": 1, "y": 2}, None), (2, {}, "b")]
+    separated = "ROW FORMAT DELIMITED FIELDS TERMINATED BY '|'"
+    spark.sql(f"CREATE TABLE {table_name}_2 {separated} AS SELECT 1 a, 'x' s")
+    spark.sql(f"CREATE EXTERNAL TABLE {table_name}_3 (a INT, b INT) {separated} LOCATION '{tmp_path}/three'")
+    spark.sql(f"INSERT INTO {table_name}_3 VALUES (1, 2)")
+    assert [part.read_text() for part in (tmp_path / "three").glob("part-*")] == ["1|2\n"]
+    for number in (2, 3):
+        (shown,) = spark.sql(f"SHOW CREATE TABLE {table_name}_{number} AS SERDE").first() or ("",)
+        assert "org.apache.hadoop.mapred.TextInputFormat" in shown
+
+
 def test_strict_mode_is_for_a_table_without_a_format(spark: SparkSession, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (a INT) PARTITIONED BY (ds STRING, hr STRING)")
     spark.conf.set("hive.exec.dynamic.partition.mode", "strict")

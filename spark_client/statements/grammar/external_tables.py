@@ -32,7 +32,7 @@ def parse(text: str) -> CreateExternalTable | None:
     try:
         table = reader.multipart_name()
         while (word := reader.peek()) is not None:
-            if not word.depth and (word.matches(*_EXCLUDED) or (word.matches("AS") and not reader.follows("STORED"))):
+            if reader.at_query() or (not word.depth and word.matches(*_EXCLUDED)):
                 return None
             reader.next()
     except InvalidStatementError:

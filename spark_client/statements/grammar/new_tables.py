@@ -12,8 +12,6 @@ from spark_client.errors import InvalidStatementError
 from spark_client.statements.grammar.reader import Reader
 
 _CANDIDATE = re.compile(r"\bcreate\s+(?:external\s+)?table\b", re.IGNORECASE)
-# First words of a query without AS before it. WITH is missing, as it also begins clauses of CREATE TABLE.
-_QUERY = ("SELECT", "FROM", "VALUES", "MAP", "REDUCE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ def _create(text: str, reader: Reader) -> CreateTableAsSelect | None:
     columns = reader.brackets() if first is not None and first.matches("(") else None
     rest_start, keys, is_typed, has_format = reader.end, 0, columns is not None, False
     while (word := reader.peek()) is not None:
-        if (word.matches("AS") and not reader.follows("STORED")) or word.matches(*_QUERY):
+        if reader.at_query():
             reader.take("AS")
             query = reader.peek()
             if query is None or not is_typed:

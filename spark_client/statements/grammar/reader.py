@@ -65,6 +65,21 @@ class Reader:
         """Returns whether the last token that was read is this word."""
         return self._next > 0 and self._tokens[self._next - 1].matches(word)
 
+    def at_query(self) -> bool:
+        """Returns whether the query of a CREATE TABLE is next, with or without AS.
+
+        STORED AS and NULL DEFINED AS end with the same word, and MAP KEYS TERMINATED BY begins with one of a query.
+        WITH is missing, as it also begins clauses of CREATE TABLE.
+        """
+        token = self.peek()
+        if token is None or token.depth:
+            return False
+        if token.matches("AS"):
+            return not (self.follows("STORED") or self.follows("DEFINED"))
+        ahead = self._tokens[self._next + 1 : self._next + 2]
+        is_clause = token.matches("MAP") and bool(ahead) and ahead[0].matches("KEYS")
+        return token.matches("SELECT", "FROM", "VALUES", "MAP", "REDUCE") and not is_clause
+
     def expect(self, word: str) -> None:
         """Reads this word. Raises InvalidStatementError if another one is next."""
         if not self.take(word):

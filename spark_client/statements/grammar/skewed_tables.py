@@ -116,7 +116,7 @@ def _create(text: str, reader: Reader) -> CreateSkewedTable | CreateTableLike | 
                 raise InvalidStatementError(f"CREATE TABLE {name} has two SKEWED BY clauses: remove one")
             clause = skew_clause.columns_and_values(reader)
             cuts.append((start, reader.end))
-        elif word.matches("AS") and not reader.follows("STORED"):
+        elif reader.at_query():
             _reject_query(name, skewed=clause is not None or directories)
             return None
         else:

@@ -24,6 +24,7 @@ from spark_client.statements.grammar import repair as read_repair
 from spark_client.statements.grammar import skewed_tables as read_skewed_tables
 from spark_client.statements.grammar import surveys as read_surveys
 from spark_client.statements.grammar import table_properties as read_table_properties
+from spark_client.statements.grammar import text_tables as read_text_tables
 from spark_client.statements.grammar import trino as read_trino
 from spark_client.statements.grammar import undrop as read_undrop
 from spark_client.statements.run import (
@@ -81,6 +82,7 @@ class StatementKind:
 STATEMENT_KINDS = (
     StatementKind(read_doris.parse, translation.columns, translation.execute),
     StatementKind(read_trino.parse, translation.columns, translation.execute),
+    StatementKind(read_text_tables.parse, translation.columns, translation.execute),
     StatementKind(read_doris_catalogs.parse, doris_catalogs.columns, doris_catalogs.execute),
     StatementKind(read_table_properties.parse, check=table_properties.check),
     StatementKind(

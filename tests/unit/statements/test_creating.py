@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_client.errors import InvalidStatementError
-from spark_client.statements.grammar import databases, external_tables
+from spark_client.statements.grammar import databases, external_tables, skewed_tables, text_tables
 from spark_client.statements.grammar.databases import ShowCreateDatabase
 from spark_client.statements.grammar.new_tables import CreateTableAsSelect, parse
 
@@ -56,6 +56,8 @@ def test_statements_that_are_parsed(text: str, definition: str, query: str) -> N
         "CREATE TABLE t LIKE u",
         "CREATE TABLE t (a int",
         "CREATE TABLE t (a int) AS",
+        "CREATE TABLE t (a int) ROW FORMAT DELIMITED NULL DEFINED AS '-' STORED AS TEXTFILE",
+        "CREATE TABLE t (a map<int,int>) ROW FORMAT DELIMITED MAP KEYS TERMINATED BY ':'",
         "CREATE TABLE t PARTITIONED BY ds AS SELECT 1",
         "CREATE TABLE",
         "CREATE DATABASE d",
@@ -94,3 +96,45 @@ def test_only_external_tables_without_a_location_are_claimed(text: str) -> None:
 def test_an_external_table_without_a_place() -> None:
     text = "create external table if not exists d.`T` (location INT, `using` STRING) STORED AS ORC"
     assert external_tables.parse(f"{text} ; ") == external_tables.CreateExternalTable("d.`T`", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [
+        ("CREATE TABLE t (a INT) ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' NULL DEFINED AS '-'", "ROW"),
+        ("create external table if not exists d.t (`row` INT) row  format serde 'x' LOCATION '/y'", "row  "),
+        ("CREATE TABLE t ROW FORMAT DELIMITED MAP KEYS TERMINATED BY ':' AS SELECT 1 x WHERE 'a' LIKE 'b'", "ROW"),
+        ("CREATE TABLE t (a INT) SKEWED BY (a) ON (1) STORED AS DIRECTORIES ROW FORMAT DELIMITED", "ROW"),
+    ],
+)
+def test_row_format_without_a_format_means_text(text: str, position: str) -> None:
+    start = text.index(position)
+    translation = text_tables.parse(text)
+    assert translation is not None
+    assert translation.text == f"{text[:start]}STORED AS TEXTFILE {text[start:]}"
+    assert text_tables.parse(translation.text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TABLE t (a INT) ROW FORMAT DELIMITED STORED AS SEQUENCEFILE",
+        "CREATE TABLE t (a INT) STORED AS TEXTFILE ROW FORMAT DELIMITED",
+        "CREATE TABLE t LIKE s ROW FORMAT DELIMITED",
+        "CREATE TABLE t (a INT) USING hive ROW FORMAT DELIMITED",
+        "CREATE TABLE t (a INT COMMENT 'row format')",
+        "CREATE TABLE t (a INT ROW FORMAT DELIMITED",
+        "SELECT 'row format'",
+    ],
+)
+def test_other_formats_stay(text: str) -> None:
+    assert text_tables.parse(text) is None
+
+
+def test_null_defined_as_begins_no_query() -> None:
+    """Its last word is the one before a query."""
+    rest = "ROW FORMAT DELIMITED NULL DEFINED AS '-' STORED AS TEXTFILE"
+    skewed = skewed_tables.parse(f"CREATE TABLE t (a INT) {rest} SKEWED BY (a) ON (1)")
+    assert isinstance(skewed, skewed_tables.CreateSkewedTable)
+    text = f"CREATE EXTERNAL TABLE t (a INT) {rest}"
+    assert external_tables.parse(text) == external_tables.CreateExternalTable("t", text)
