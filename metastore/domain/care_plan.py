@@ -226,7 +226,8 @@ def _statistics(table: CareTable, figures: Figures) -> Iterable[Action]:
     mode = ON if table.policies.statistics == ON and table.unmanaged is None else REPORT
     reasons = ["no accurate statistics"] if figures.unanalyzed else []
     if figures.uncounted:
-        reasons.append(f"{figures.uncounted if table.is_partitioned else 'it'} without number and size of files")
+        number_of = f"{figures.uncounted} without" if table.is_partitioned else "unknown"
+        reasons.append(f"{number_of} number and size of files")
     yield Action(table, STATISTICS, mode, number, 0, 0, 0, 0, 0, "; ".join(reasons))
 
 

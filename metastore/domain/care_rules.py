@@ -9,7 +9,8 @@ from metastore.domain.care import OFF, Policies
 from metastore.domain.names import PROTECTED
 
 _FORMATS: Final = {"iceberg": "Iceberg", "delta": "Delta Lake", "hudi": "Hudi", "paimon": "Paimon"}
-KINDS: Final = ("table_type", "spark.sql.sources.provider", "storage_handler", "transactional", PROTECTED)
+PROVIDER: Final = "spark.sql.sources.provider"
+KINDS: Final = ("table_type", PROVIDER, "storage_handler", "transactional", PROTECTED)
 """Parameters that decide whether table care can change a table."""
 
 
@@ -56,19 +57,22 @@ class Rule(NamedTuple):
         return {name: value for name, value in {**listed, **periods}.items() if name != "table_id"}
 
 
-def rule_of(table_id: int, policies: Policies, parameters: Mapping[str, str], floor: int, now: float) -> Rule:
+def rule_of(
+    table_id: int, policies: Policies, parameters: Mapping[str, str], storage: str, floor: int, now: float
+) -> Rule:
     """Returns the conditions of a table's policies.
 
     Args:
         table_id: of the table.
         policies: that apply to it.
         parameters: of the table, at least those named in KINDS.
+        storage: the classes of the table's input format and SerDe.
         floor: number of files that a partition has at least: buckets, or directories of skewed values.
         now: seconds since 1970.
     """
     rule = Rule(
         table_id=table_id,
-        compacts=policies.compaction != OFF and not unmanaged(parameters),
+        compacts=policies.compaction != OFF and not uncompacted(parameters, storage),
         small=policies.small_file,
         target=policies.target_size,
         min_files=policies.min_files,
@@ -99,6 +103,14 @@ def unmanaged(parameters: Mapping[str, str]) -> str | None:
         if any(name in kind for kind in kinds):
             return f"{label} compacts its own tables"
     return "its storage handler keeps the data" if parameters.get("storage_handler") else None
+
+
+def uncompacted(parameters: Mapping[str, str], storage: str) -> str | None:
+    """Returns why files of a table are not compacted; None if they can be. `storage`: as in `rule_of`."""
+    provider = parameters.get(PROVIDER, "").lower()
+    known = provider if provider not in ("", "hive") else storage.lower()
+    is_written = "parquet" in known or "orc" in known
+    return unmanaged(parameters) or (None if is_written else "only Parquet and ORC files can be merged")
 
 
 def _before(now: float, seconds: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from metastore.domain.care_plan import DISCOVERY, Action, CareTable, Figures, Reads, plan
 from metastore.domain.care_record import ACTIONS
-from metastore.domain.care_rules import unmanaged
+from metastore.domain.care_rules import uncompacted, unmanaged
 from metastore.domain.names import PROTECTED, TableName
 from metastore.errors import InvalidInputError
 from metastore.services.authorization.authorization import Authorization
@@ -157,7 +157,7 @@ def _read_notes(reads: Reads) -> list[str]:
 def _planned(row: Mapping[str, Any], conditions: Conditions, live: Mapping[str, Any] | None) -> PlannedTable:
     measured = row["measured"]
     notes = [f"{one.problem}" for one in conditions.settings if one.problem]
-    if reason := unmanaged(row["own"]):
+    if reason := uncompacted(row["own"], row["storage"]):
         notes.append(f"files are not compacted: {reason}")
     reads = Reads(*(row[name] for name in Reads._fields))
     notes += _read_notes(reads)
@@ -180,7 +180,7 @@ def _planned(row: Mapping[str, Any], conditions: Conditions, live: Mapping[str, 
         problems=notes,
         dependents=row["dependents"] or (),
         is_protected=str(row["own"].get(PROTECTED, "")).lower() == "true",
-        unmanaged=reason,
+        unmanaged=unmanaged(row["own"]),
         reads=reads,
         is_external=row["external"],
     )

@@ -8,7 +8,7 @@ from metastore.domain.care import COMPACTION as POLICY_OF_COMPACTION
 from metastore.domain.care import CREATED_PERIOD, KEY, KEY_PERIOD, OFF
 from metastore.domain.care import STATISTICS as POLICY_OF_STATISTICS
 from metastore.domain.care_plan import COMPACTION, RETENTION, STATISTICS
-from metastore.domain.care_rules import Rule, unmanaged
+from metastore.domain.care_rules import Rule, uncompacted, unmanaged
 from metastore.domain.names import TableName
 from metastore.errors import InvalidInputError, InvalidOperationError
 from metastore.services.cascade.partition_dropping import PartitionDropping
@@ -108,7 +108,7 @@ class CarePartitionService(ChangingService):
                 raise InvalidOperationError(f"Statistics of {table} are not counted: {reason}")
         elif kind != COMPACTION:
             raise InvalidInputError(f"The kind is {kind!r}; it must be {RETENTION}, {COMPACTION} or {STATISTICS}")
-        elif reason := unmanaged(rows[0]["own"]):
+        elif reason := uncompacted(rows[0]["own"], rows[0]["storage"]):
             raise InvalidOperationError(f"Files of {table} are not compacted: {reason}")
         elif not rule.compacts:
             raise InvalidOperationError(f"Files of {table} are not compacted: {POLICY_OF_COMPACTION} is off")

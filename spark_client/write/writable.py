@@ -64,7 +64,7 @@ def check_writable(table: Table) -> None:
         raise InvalidInsertError(f"{name}: {problem}")
     provider = "iceberg" if parameters.get("table_type") == "iceberg" else parameters.get(PROVIDER, "hive")
     if provider not in ("hive", "parquet", "orc"):
-        raise InvalidInsertError(f"{name} is a table USING {provider}: write it with df.writeTo('{name}')")
+        raise InvalidInsertError(f"{name} is a table USING {provider}: Spark itself writes it, by INSERT or df.writeTo")
     if (column := identity_column(table)) is not None:
         raise InvalidInsertError(f"{name}: {column} is GENERATED AS IDENTITY, which Hive tables do not support")
     file_format(table.storage, name)

@@ -23,8 +23,8 @@ from metastore.services.care import CarePlan, CareService
 from metastore.services.sizes import SizeService
 from metastore.storage.queries.care_figures import FIGURES, RULE_COLUMNS, RULES, care_sums, judged, rules_text
 from tests.fixtures.application import called, counted
-from tests.wire.builders import columns, partition, table
-from thrift_idl.gen.hive_metastore.ttypes import Database
+from tests.wire.builders import columns, descriptor, partition, table
+from thrift_idl.gen.hive_metastore.ttypes import Database, SerDeInfo
 from thrift_idl.gen.metastore.ttypes import CreateDependentTableRequest
 
 NOW = int(datetime(2024, 3, 1, 12, tzinfo=UTC).timestamp())
@@ -73,6 +73,32 @@ def brief(plan: CarePlan) -> list[tuple[Any, ...]]:
 def only(plan: CarePlan) -> Action:
     (action,) = plan.actions
     return action
+
+
+@pytest.mark.parametrize(
+    ("classes", "provider", "is_compacted"),
+    [
+        ("org.apache.hadoop.mapred.TextInputFormat", None, False),
+        ("org.apache.hadoop.hive.ql.io.orc.OrcInputFormat", "hive", True),
+        # Spark's own tables: the classes say nothing.
+        ("org.apache.hadoop.mapred.SequenceFileInputFormat", "csv", False),
+        ("org.apache.hadoop.mapred.SequenceFileInputFormat", "PARQUET", True),
+    ],
+)
+def test_only_parquet_and_orc_files_are_compacted(
+    application: Application, care: CareService, classes: str, provider: str | None, is_compacted: bool
+) -> None:
+    serde = SerDeInfo(serializationLib="org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe")
+    parameters = {**SMALL, "numRows": "1", "care.compaction": "on"}
+    parameters |= {"spark.sql.sources.provider": provider} if provider else {}
+    made = table("db", "t", sd=descriptor(inputFormat=classes, serdeInfo=serde), parameters=parameters)
+    called(application, "create_table", made)
+    execute(application, "UPDATE tables SET create_time = 1")
+    plan = care.plan(TableName("hive", "db", "t"))
+    assert [one.kind for one in plan.actions if one.kind == "compaction"] == ["compaction"] * is_compacted
+    assert plan.tables[0].notes == (
+        [] if is_compacted else ["files are not compacted: only Parquet and ORC files can be merged"]
+    )
 
 
 def test_small_files_of_cold_partitions_are_compacted(application: Application, care: CareService) -> None:
@@ -278,7 +304,7 @@ def test_few_partitions_are_read_by_the_index_beside_a_large_table(application: 
     with counted(application) as statements:
         care.plan(TableName("hive", "db", "few"))
     (query,) = [each for each in statements if "jsonb_to_recordset" in each]
-    rules = rules_text([(rule_of(1, policies([], []), {}, 0, NOW), {})])
+    rules = rules_text([(rule_of(1, policies([], []), {}, "parquet", 0, NOW), {})])
     with application._store._engine.connect() as connection:
         explained = connection.exec_driver_sql(f"EXPLAIN {query}", {"rules": rules, "most": 5001}).scalars().all()
     assert not [line for line in explained if "Seq Scan on partitions" in line], explained
@@ -310,7 +336,7 @@ def test_sql_and_python_agree_about_dates(
     texts = [f"{year}{separator}{month}{separator}{day}" for year, separator, month, day in values]
     parameters = {"care.retention.key": "dt", "care.retention.period": f"{days}d"}
     settings = resolve(["dt"], parameters, None, None)
-    rule = rule_of(7, policies(settings, ["dt"]), {}, 0, NOW)
+    rule = rule_of(7, policies(settings, ["dt"]), {}, "orc", 0, NOW)
     assert expired_in_sql(application, rule, texts) == sum(has_expired(each, days) for each in texts)
 
 

@@ -22,5 +22,5 @@ def conditions_of(row: Mapping[str, Any], now: float) -> Conditions:
     """Returns the conditions of a table. `row`: as `storage.pages.care.Care` reads it; `now`: seconds since 1970."""
     settings = resolve(row["keys"], row["own"], row["of_database"], row["of_catalog"])
     found = policies(settings, row["keys"])
-    rule = rule_of(row["id"], found, row["own"], row["floor"], now)
+    rule = rule_of(row["id"], found, row["own"], row["storage"], row["floor"], now)
     return Conditions(settings, found, rule, rule.timeless(found))

@@ -45,6 +45,7 @@ _COLUMNS: Final = f"""
     t.id, t.type = 'EXTERNAL_TABLE' AS external, t.partition_keys <> '[]' AS partitioned,
     (SELECT coalesce(jsonb_agg(k ->> 'name' ORDER BY n), '[]')
      FROM jsonb_array_elements(t.partition_keys) WITH ORDINALITY AS e(k, n)) AS keys,
+    concat_ws(' ', f.input_format, f.serde_library) AS storage,
     {_policies("t", KINDS)} AS own, {_policies("d")} AS of_database, {_policies("c")} AS of_catalog,
     greatest(coalesce(f.bucket_count, 0), CASE WHEN f.stored_as_sub_directories
         THEN (SELECT count(*) FROM skew_values AS v WHERE v.skew_id = sd.skew_id) + 1 ELSE 0 END) AS floor
