@@ -22,9 +22,10 @@ _PURGE_EXTERNAL = "external.table.purge"  # property of a table, and of a call's
 def data_of(work: UnitOfWork, ref: TableRef, table: Table, *, purges_external: bool = False) -> list[str]:
     """Returns the directories that are removed with a table; none of an external one without external.table.purge, and
     none in the directory of another table that an external one points at. `purges_external`: the call asks for the
-    removal of the files of an external table of Iceberg."""
-    purges_external = purges_external and not is_view(table) and bool(table.sd.location)
-    if not owns_data(table) and not (purges_external and names_metadata(table)):
+    removal of the files of an external table of Iceberg, whose gc.enabled=false forbids it."""
+    purges_external = purges_external and not is_view(table) and bool(table.sd.location and names_metadata(table))
+    is_kept = (table.parameters or {}).get(_PURGE_EXTERNAL, "").lower() == "false"
+    if not owns_data(table) and (is_kept or not purges_external):
         return []
     own = paths.without_version(table.sd.location)
     locations = [own, *paths.outside(paths.absolute(work.partitions.locations_outside(ref, own)), own)]

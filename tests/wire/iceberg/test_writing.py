@@ -200,6 +200,15 @@ def test_a_purge_leaves_files_of_other_tables(console: Console, namespace: str, 
     assert not Path(urlsplit(second.location()).path).exists()
 
 
+def test_a_purge_leaves_files_that_are_not_to_be_collected(console: Console, namespace: str) -> None:
+    catalog = rest(console)
+    table = catalog.create_table((namespace, "t"), SCHEMA, properties={"gc.enabled": "false"})
+    table.append(rows(1))
+    catalog.purge_table((namespace, "t"))
+    again = catalog.register_table((namespace, "t"), table.metadata_location)
+    assert again.scan().to_arrow()["id"].to_pylist() == [1]
+
+
 WRONG = (5, None, [5], {"a": None})
 
 
