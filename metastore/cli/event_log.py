@@ -94,5 +94,7 @@ def _line(event: dict[str, Any]) -> str:
         return f"{event['id']}\t\t{REWOUND}\tafter event {event['from']}: {event['reason']}"
     name = ".".join(event[part] for part in ("database", "table") if part in event)
     partitions = ["/".join(f"{key}={value}" for key, value in each.items()) for each in event.get("partitions", ())]
+    if former := event.get("renamed_from"):
+        name += f" (was {former['database']}.{former['table']})"
     cells = (str(event["id"]), event["time"], event["type"], name, " ".join(partitions), event.get("user", ""))
     return "\t".join(map(printable, cells)).rstrip("\t")

@@ -7,7 +7,8 @@ deleted after its retention, or was lost with a database that was restored.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -15,8 +16,11 @@ MISSED: Final = "MISSED"
 """The type of an object that stands for events that the log no longer has."""
 REWOUND: Final = "REWOUND"
 """The type of an object that says that the numbers begin again, because the database is of an older moment."""
+_RENAMES: Final = "ALTER_TABLE"
 _VALUES: Final = '{"1":{"lst":'
 """The beginning of a partition in Thrift's JSON, in front of its values."""
+_NAMES: Final = re.compile(r'\{"1":\{"str":("(?:[^"\\]|\\.)*")\},"2":\{"str":("(?:[^"\\]|\\.)*")\}')
+"""The beginning of a table in Thrift's JSON: its name, and that of its database."""
 
 
 class LoggedEvent(NamedTuple):
@@ -32,7 +36,10 @@ class LoggedEvent(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Selects events. None and empty mean all. Names are in lower case, types in upper case."""
+    """Selects events. None and empty mean all. Names are in lower case, types in upper case.
+
+    The rename of a table is an event of its old name, too: a reader of that name learns that the table has left.
+    """
 
     database: str | None = None
     table: str | None = None
@@ -40,16 +47,21 @@ class Wanted(NamedTuple):
 
     def includes(self, event: LoggedEvent) -> bool:
         """Returns whether an event is selected."""
-        return (
-            (self.database is None or event.database == self.database)
-            and (self.table is None or event.table == self.table)
-            and (not self.types or event.type in self.types)
-        )
+        if self.types and event.type not in self.types:
+            return False
+        if self._includes(event.database, event.table):
+            return True
+        former = _former_name(event, json.loads(event.message)) if event.type == _RENAMES else None
+        return former is not None and self._includes(former["database"], former["table"])
+
+    def _includes(self, database: str | None, table: str | None) -> bool:
+        return self.database in (None, database) and self.table in (None, table)
 
 
 def event_object(event: LoggedEvent, *, details: bool) -> dict[str, Any]:
     """Returns an event as a JSON object: `id`, `time` (RFC 3339), `type`, and what is known of `catalog`, `database`,
-    `table`, `partitions` (objects of values by column) and `user`. A renamed partition has its old and its new values.
+    `table`, `renamed_from` (an object of database and table), `partitions` (objects of values by column) and `user`. A
+    renamed partition has its old and its new values.
 
     `details`: with Hive's message as `message`. It has the whole objects, and can be large.
     """
@@ -58,12 +70,22 @@ def event_object(event: LoggedEvent, *, details: bool) -> dict[str, Any]:
         "catalog": event.catalog,
         "database": event.database,
         "table": event.table,
+        "renamed_from": _former_name(event, message),
         "partitions": message.get("partitions") or _single(message) or None,
         "user": message.get("user"),
         "message": message if details else None,
     }
     shown = {name: value for name, value in known.items() if value is not None}
     return {"id": event.number, "time": _rfc_3339(event.time), "type": event.type, **shown}
+
+
+def _former_name(event: LoggedEvent, message: Mapping[str, Any]) -> dict[str, str] | None:
+    """Returns the database and the table of a renamed table before its rename; None for other events."""
+    names = _NAMES.match(message.get("tableObjBeforeJson") or "") if event.type == _RENAMES else None
+    if names is None:
+        return None
+    table, database = (str(json.loads(text)) for text in names.groups())
+    return None if (database, table) == (event.database, event.table) else {"database": database, "table": table}
 
 
 def _single(message: dict[str, Any]) -> list[dict[str, str]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from metastore.domain.event_stream import LoggedEvent, Position, Wanted, event_object
 from metastore.encoding.json import encode_json
-from thrift_idl.gen.hive_metastore.ttypes import Partition, SkewedInfo, StorageDescriptor
+from thrift_idl.gen.hive_metastore.ttypes import Partition, SkewedInfo, StorageDescriptor, Table
 
 EVERYTHING = Wanted()
 
@@ -39,6 +39,20 @@ def test_hidden_and_unwanted_events_are_no_gaps() -> None:
     wanted = Wanted("d", "t", ("ADD_PARTITION",))
     others = event(1, table="u"), event(2, "DROP_PARTITION"), event(3, "HIDDEN", None), event(4, table=None)
     assert taken(position, *others, event(5), wanted=wanted) == [5]
+
+
+def test_the_rename_of_a_table_is_an_event_of_both_names() -> None:
+    skewed = StorageDescriptor(skewedInfo=SkewedInfo(["a"], [["x"]], {("x",): "/x"}))
+    before = json.dumps({"tableObjBeforeJson": encode_json(Table(tableName='a"}\\ü', dbName="old", sd=skewed))})
+    renamed = event(5, "ALTER_TABLE", "t", before)
+    former = {"database": "old", "table": 'a"}\\ü'}
+    assert event_object(renamed, details=False)["renamed_from"] == former
+    for wanted in (EVERYTHING, Wanted("old"), Wanted("old", former["table"]), Wanted("d", "t", ("ALTER_TABLE",))):
+        assert wanted.includes(renamed)
+    for wanted in (Wanted("old", "t"), Wanted("d", former["table"]), Wanted("other"), Wanted("old", None, ("INSERT",))):
+        assert not wanted.includes(renamed)
+    stays = event(5, "ALTER_TABLE", "t", json.dumps({"tableObjBeforeJson": encode_json(Table("t", "d"))}))
+    assert "renamed_from" not in event_object(stays, details=False)
 
 
 def test_a_log_that_begins_again() -> None:

@@ -11,7 +11,7 @@ from metastore.cli.commands import run
 from metastore.cli.event_log import stream
 from metastore.domain.event_stream import Wanted
 from tests.fixtures.server import Server, connected
-from tests.wire.builders import new_table, partition, table
+from tests.wire.builders import new_database, new_table, partition, table
 from tests.wire.notifications.following import KEYS, Follower
 from tests.wire.notifications.test_reading import execute
 
@@ -42,6 +42,18 @@ def test_events_of_a_table(server: Server, client: Any, log: Follower, capsys: C
     cells = shown(server, capsys, database, "--after", str(start), "--type", "ADD_PARTITION").rstrip().split("\t")
     key = KEYS[0][0]
     assert cells[2:5] == ["ADD_PARTITION", f"{database}.{name}", f"{key}=a {key}=b"]
+
+
+def test_a_renamed_table(server: Server, client: Any, log: Follower, capsys: Capture) -> None:
+    start = log.last
+    database, name = new_table(client, KEYS)
+    there = new_database(client)
+    renamed = client.get_table(database, name)
+    renamed.dbName, renamed.tableName = there, "moved"
+    client.alter_table(database, name, renamed)
+    for given in (f"{database}.{name}", there, f"{there}.moved"):
+        last = shown(server, capsys, given, "--after", str(start)).splitlines()[-1].split("\t")
+        assert last[2:4] == ["ALTER_TABLE", f"{there}.moved (was {database}.{name})"]
 
 
 def test_what_is_missing(fresh_metastore_server: Server, capsys: Capture) -> None:
