@@ -9,11 +9,12 @@ from sqlalchemy import text
 
 from metastore.app.worker import Application
 from metastore.console.sizes import SizeOverview
-from metastore.domain.names import TableName
+from metastore.domain.names import DatabaseName, TableName
 from metastore.services import sizes
 from metastore.services.authorization.everyone import Everyone
 from metastore.services.sizes import SizeService
 from metastore.storage.pages import sizes as repository
+from metastore.storage.queries.visibility import EVERYTHING
 from tests.fixtures.application import called, counted
 from tests.wire.builders import partition, table
 from thrift_idl.gen.hive_metastore.ttypes import Database
@@ -84,6 +85,17 @@ def test_one_table_with_hostile_numbers_does_not_stop_the_measurement(
     added = [partition("db", "t3", [str(value)], parameters=hostile) for value in range(12)]
     called(application, "add_partitions", added)
     assert measured(application, service)["t3"][:-1] == (12, *[9 * 10**18] * 4)
+
+
+def test_a_database_without_figures_has_no_size(application: Application, service: SizeService) -> None:
+    called(application, "create_database", Database(name="unknown"))
+    called(application, "create_table", table("unknown", "t"))
+    measured(application, service)
+    names = [DatabaseName("hive", name) for name in ("db", "unknown")]
+    with application._store.read() as work:
+        found = {each["database"]: each for each in work.attention.figures(names, EVERYTHING)}
+    assert (found["db"]["bytes"], found["db"]["files"]) == (3 * (10**18 - 1) + 6144 + 70, 6)
+    assert (found["unknown"]["bytes"], found["unknown"]["files"]) == (None, None)
 
 
 @pytest.mark.parametrize("gone", ["t0", "t2", "%"])

@@ -10,6 +10,7 @@ from typing import Any, Final
 from sqlalchemy import text
 
 from metastore.domain.names import DatabaseName
+from metastore.storage.queries.parameter_figures import capped_sum
 from metastore.storage.queries.repository import Repository
 from metastore.storage.queries.visibility import Scope
 
@@ -32,7 +33,7 @@ _FIGURES: Final = f"""
         JOIN tables AS t ON t.database_id = d.id AND t.name = e.table_name
         WHERE e.event_time >= t.create_time AND {{seen}} GROUP BY d.id
     ), sized AS (
-        SELECT d.id, least(sum(s.bytes), 9e18)::bigint AS bytes, least(sum(s.files), 9e18)::bigint AS files
+        SELECT d.id, {capped_sum("s.bytes")} AS bytes, {capped_sum("s.files")} AS files
         FROM chosen AS d JOIN tables AS t ON t.database_id = d.id JOIN table_sizes AS s ON s.table_id = t.id
         WHERE {{seen}} GROUP BY d.id
     )
