@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
 import re
 from collections import Counter
+from itertools import zip_longest
 from pathlib import Path
 
 import pyarrow as pa
@@ -74,6 +76,68 @@ def test_partition_values_of_other_engines(
     found = dataset(metastore, written.full_name).to_table()
     expected = spark.table(table_name).toArrow().cast(found.schema, safe=False)
     assert digest(found) == digest(expected), difference(found, expected, [])
+
+
+TEXT_VALUES = {
+    "BOOLEAN": ("true", "FALSE", "yes", "t", "1", "0", ""),
+    "INT": ("7", "+7", "-3.9", "3.", "3.x", "2147483648", "1e3", ""),
+    "TINYINT": ("127", "128", "-128.5"),
+    "DOUBLE": ("1e3", "-0.0", "NaN", "-Infinity", "inf", "nan", ".5", "5.", "x"),
+    "FLOAT": ("0.1", "Infinity", "INFINITY"),
+    "DECIMAL(4,1)": ("1.25", "-1.25", "1000", "x"),
+    "DATE": ("2020-01-05", "2020-02-30", "2020-4-31", "2020-02-32", "2020-13-01", "x"),
+    "CHAR(2)": ("a", "abc", "日本語"),
+    "VARCHAR(2)": ("a", "abc", "日本語"),
+    "STRING": ("\\N", "a,b", "null", ""),
+}
+
+
+@since("4.0", "DataFrame.toArrow")
+@pytest.mark.parametrize("escapes", [False, True])
+def test_values_of_text_files(
+    spark: SparkSession, metastore: MetastoreClient, table_name: str, tmp_path: Path, escapes: bool
+) -> None:
+    """Some are partition values, but no values in a text file."""
+    columns = ", ".join(f"c{number} {kind}" for number, kind in enumerate(TEXT_VALUES))
+    escaped = r"ESCAPED BY '\\'" if escapes else ""
+    spark.sql(
+        f"CREATE EXTERNAL TABLE {table_name} (n INT, {columns}) ROW FORMAT DELIMITED FIELDS TERMINATED BY '|' "
+        f"{escaped} STORED AS TEXTFILE LOCATION '{tmp_path}/t'"
+    )
+    texts = [tuple(text.replace("\\", "\\\\") if escapes else text for text in each) for each in TEXT_VALUES.values()]
+    lines = enumerate(zip_longest(*texts, fillvalue="\\N"))
+    (tmp_path / "t").mkdir(exist_ok=True)
+    (tmp_path / "t" / "rows").write_text("".join(f"{number}|{'|'.join(line)}\n" for number, line in lines))
+    found = dataset(metastore, f"default.{table_name}").to_table()
+    expected = spark.table(table_name).toArrow().cast(found.schema, safe=False)
+    for name in found.column_names:
+        assert repr(found[name].to_pylist()) == repr(expected[name].to_pylist()), name
+
+
+@since("4.0", "DataFrame.toArrow")
+def test_lines_of_csv_files(spark: SparkSession, metastore: MetastoreClient, table_name: str, tmp_path: Path) -> None:
+    serde = "org.apache.hadoop.hive.serde2.OpenCSVSerde"
+    spark.sql(
+        f"CREATE EXTERNAL TABLE {table_name} (a STRING, b STRING, c STRING) ROW FORMAT SERDE '{serde}' "
+        f"STORED AS TEXTFILE LOCATION '{tmp_path}'"
+    )
+    usual = ["1", '3,"a""b",c,d', ',,"c",d', '"",a,""']
+    odd = [
+        '2,"b,""',
+        '"multi',
+        '4,a\\,b,"\\"x"',
+        '5,"a"b,c',
+        '6, "a" ,c',
+        '7,"\\n\\\\",\\"x',
+        'a"b"c,"\\',
+        '"a" "b",c"',
+    ]
+    chosen = random.Random(7)
+    made = ["".join(chosen.choices('a,"\\ ', k=12)) for _ in range(300)]
+    (tmp_path / "rows").write_text("\n".join([*usual, *odd, *made, ""]))
+    found = dataset(metastore, f"default.{table_name}").to_table()
+    expected = spark.table(table_name).toArrow().cast(found.schema)
+    assert found.to_pylist() == expected.to_pylist()
 
 
 @since("4.0", "a place for rules that come before tables are looked up, which writeTo needs,")

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metastore.client.errors import UnreadableTableError
+from metastore.client.reading import text_values
 from metastore.client.reading.json_lines import JsonLines
 from metastore.client.reading.lines import LINE, LineSplitter
 from metastore.client.reading.schema import Column
@@ -120,17 +121,18 @@ class FileMapping:
                 f"{self.table}: column {column.name} has dates before 15 October 1582 in a file of ORC, whose calendar "
                 "Arrow does not know: read it with Spark"
             )
+        found = batch.column(name)
+        if isinstance(self.lines, LineSplitter) and not column.is_key:
+            found = text_values.accepted(found, column)
         try:
-            converted = converted_array(batch.column(name), column.arrow)
+            converted = converted_array(found, column.arrow)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             if not self.lines:
-                found, reason = batch.column(name).type, str(error).splitlines()[0]
+                reason = str(error).splitlines()[0]
                 raise UnreadableTableError(
-                    f"{self.table}: column {column.name} is {column.type}, and {found} in a file: {reason}"
+                    f"{self.table}: column {column.name} is {column.type}, and {found.type} in a file: {reason}"
                 ) from None
-            converted = pa.array(
-                [scalar(column.type, text).as_py() for text in batch.column(name).to_pylist()], column.arrow
-            )
+            converted = text_values.values(found, column)
         return pc.utf8_rpad(converted, width=column.width, padding=" ") if column.width else converted
 
 
@@ -162,6 +164,8 @@ def mapping_of(
             raise UnreadableTableError(
                 f"{table}: a file has the columns {' and '.join(among)}, which Hive does not distinguish"
             )
+        if isinstance(lines, LineSplitter):
+            text_values.check_readable(table, column)
         found[column.key] = column.name if column.name in among else among[0]
     return FileMapping(table, tuple(wanted), physical, found, lines, is_orc)
 

@@ -61,7 +61,7 @@ class LineSplitter:
             columns = [pa.array(column, pa.string()) for column in self._transposed(rows)]
         else:
             columns = self._plain(lines)
-        if self.null is None:
+        if self.null is None or self.escape:
             return columns
         nothing = pa.scalar(None, pa.string())
         return [pc.if_else(pc.equal(column, self.null), nothing, column) for column in columns]
@@ -75,13 +75,52 @@ class LineSplitter:
         return [pc.if_else(pc.less(found, number), nothing, pc.list_element(parts, number)) for number in range(count)]
 
     def _quoted(self, lines: pa.Array) -> Iterator[list[str]]:
+        """Yields the columns of each line. A row never continues on the next line."""
         csv.field_size_limit(_LONGEST)
+        quote, delimiter = re.escape(self.quote), re.escape(self.delimiter)
+        special = f"[^{quote}{re.escape(self.escape)}"
+        column = f"(?:{quote}(?:{special}]|{quote}{quote})*{quote}|{special}{delimiter}]*)"
+        usual = re.compile(f"{column}(?:{delimiter}{column})*", re.DOTALL)
         for line in lines.to_pylist():
-            # A reader for each line: a row never continues on the next one.
-            reader = csv.reader([line], delimiter=self.delimiter, quotechar=self.quote, escapechar=self.escape or None)
-            yield next(reader, [""]) or [""]
+            if usual.fullmatch(line):
+                # An empty line has no columns.
+                yield next(csv.reader([line], delimiter=self.delimiter, quotechar=self.quote), [])
+            else:
+                yield self._unusual(line)
 
-    def _escaped(self, lines: pa.Array) -> Iterator[list[str]]:
+    def _unusual(self, line: str) -> list[str]:
+        """Returns the columns of a line with escapes, or with quotes within columns, by the rules of opencsv 2.3, on
+        which Hive's serde rests.
+
+        An escape counts in front of a quote or another escape, and is left out elsewhere. A column whose quote is not
+        closed is dropped.
+        """
+        columns, text, at = [], "", 0
+        is_quoted = is_begun = False
+        while at < len(line):
+            this, following = line[at], line[at + 1 : at + 2]
+            is_pair = (is_quoted or is_begun) and following != "" and following in (self.quote, self.escape)
+            if this == self.escape:
+                text += following if is_pair else ""
+                at += is_pair
+            elif this == self.quote:
+                if is_pair and following == self.quote:
+                    text, at = text + this, at + 1
+                else:
+                    is_quoted = not is_quoted
+                    if at > 2 and line[at - 1] != self.delimiter and following not in ("", self.delimiter):
+                        text = "" if text and text.isspace() else text + this
+                is_begun = not is_begun
+            elif this == self.delimiter and not is_quoted:
+                columns.append(text)
+                text, is_begun = "", False
+            else:
+                text, is_begun = text + this, True
+            at += 1
+        return columns if is_quoted else [*columns, text]
+
+    def _escaped(self, lines: pa.Array) -> Iterator[list[str | None]]:
+        """Yields the columns of each line. The text of NULL is compared before escapes are removed, as in Hive."""
         escape, delimiter = re.escape(self.escape), re.escape(self.delimiter)
         token = re.compile(f"{delimiter}|(?:{escape}.|[^{escape}{delimiter}])+|{escape}", re.DOTALL)
         escaped = re.compile(f"{escape}(.)", re.DOTALL)
@@ -92,9 +131,9 @@ class LineSplitter:
                     parts.append("")
                 else:
                     parts[-1] += found
-            yield [part if part == self.null else escaped.sub(r"\1", part) for part in parts]
+            yield [None if part == self.null else escaped.sub(r"\1", part) for part in parts]
 
-    def _transposed(self, rows: Iterator[Sequence[str]]) -> list[list[str | None]]:
+    def _transposed(self, rows: Iterator[Sequence[str | None]]) -> list[list[str | None]]:
         columns: list[list[str | None]] = [[] for _ in self.names]
         for row in rows:
             for number, column in enumerate(columns):

@@ -51,6 +51,17 @@ TABLES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.parametrize("serde", ["lazy.LazySimpleSerDe", "OpenCSVSerde"])
+def test_nested_columns_of_text_files(metastore: MetastoreClient, serde: str) -> None:
+    columns = {"id": "bigint", "x": "array<int>"}
+    formats = (*AVRO[:2], f"org.apache.hadoop.hive.serde2.{serde}")
+    written = make_table(metastore, columns, formats=formats)
+    (Path(written.root) / "000000_0").write_text("1\x012")
+    with pytest.raises(UnreadableTableError, match="column x is array<int>, which is not read from text files: name"):
+        dataset(metastore, written.full_name).to_table()
+    assert dataset(metastore, written.full_name, columns=["id"]).count_rows() == 1
+
+
 @pytest.mark.parametrize("kind", TABLES)
 def test_the_error_names_what_reads_the_table(metastore: MetastoreClient, kind: str) -> None:
     fields, message = TABLES[kind]
