@@ -18,6 +18,12 @@ def name_of(location: str) -> str:
     return location.rstrip("/").rpartition("/")[2]
 
 
+def comparable(location: str) -> str:
+    """Returns a location in a form that can be compared: file:/a, file:///a and /a are equal."""
+    scheme, _, path = location.rpartition(":") if location.startswith("file:") else ("", "", location)
+    return f"/{path.strip('/')}/" if scheme or location.startswith("/") else f"{location.rstrip('/')}/"
+
+
 def store_of(location: str) -> str:
     """Returns the root of the file system of a location, such as `s3a://bucket/`."""
     scheme, _, rest = location.partition("://")

@@ -72,11 +72,11 @@ def temporary_table(context: Context, definition: TableDefinition, *, replaces: 
     """
     if not is_datasource_table(definition):
         table = to_hive_table(context, definition)
-        _check_location(context, table.database, table.name, table.location)
+        _check_location(context, table.database, table.name, table.location, replaces=replaces)
         temporary = with_temporary_name(context, table)
         return TemporaryTable(context, temporary, table.database, table.name, temporary.name)
     database, name = name_of(definition)
-    _check_location(context, database, name, definition.location)
+    _check_location(context, database, name, definition.location, replaces=replaces)
     if definition.location is None and not replaces:
         check_location(context, definition)
     return TemporaryTable(context, definition, database, name, _temporary_name(name, _random_suffix()))
@@ -105,7 +105,7 @@ def _random_suffix() -> str:
     return uuid.uuid4().hex[:8]
 
 
-def _check_location(context: Context, database: str, name: str, location: str | None) -> None:
+def _check_location(context: Context, database: str, name: str, location: str | None, *, replaces: bool) -> None:
     """Raises InvalidInsertError if the location has files, and MetastoreRefusedError if the user may not use it.
 
     Files would become rows of the table, and would be deleted with it if the statement fails. The right comes first:
@@ -114,8 +114,14 @@ def _check_location(context: Context, database: str, name: str, location: str | 
     if not location:
         return
     check_create(context.metastore, database, name, location)
-    if not Files(context.spark).free([location]):
+    if Files(context.spark).free([location]):
+        return
+    if replaces:
         raise InvalidInsertError(
-            f"CREATE TABLE {database}.{name} AS SELECT: {location} is not empty; create the table without AS SELECT, "
-            "then INSERT"
+            f"{database}.{name} cannot be replaced by a table with other columns, format or properties at {location}, "
+            "which is not empty: drop the table and remove its files first, or choose another location"
         )
+    raise InvalidInsertError(
+        f"CREATE TABLE {database}.{name} AS SELECT: {location} is not empty; create the table without AS SELECT, "
+        "then INSERT"
+    )

@@ -163,6 +163,19 @@ def test_save_as_table_over_existing_files(spark: SparkSession, table_name: str,
         spark.sql(f"DROP TABLE {table_name}")
 
 
+@pytest.mark.parametrize("scheme", ["", "file:", "file://"])
+def test_save_as_table_overwrites_at_its_path(
+    spark: SparkSession, table_name: str, tmp_path: Path, scheme: str
+) -> None:
+    data = spark.range(3).selectExpr("id")
+    for count in (3, 1):
+        data.limit(count).write.option("path", f"{scheme}{tmp_path}/t").mode("overwrite").saveAsTable(table_name)
+        assert rows(spark, table_name) == [(number,) for number in range(count)]
+    with pytest.raises(QueryExecutionException, match=r"cannot be replaced by a table with other columns.*not empty"):
+        data.selectExpr("id AS other").write.option("path", f"{tmp_path}/t").mode("overwrite").saveAsTable(table_name)
+    assert rows(spark, table_name) == [(0,)]
+
+
 def test_overwriting_with_save_as_table_keeps_the_skew_or_fails(
     spark: SparkSession, metastore: MetastoreClient, table_name: str
 ) -> None:

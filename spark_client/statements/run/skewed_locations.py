@@ -23,7 +23,7 @@ from spark_client.scan.predicate import partition_predicate
 from spark_client.statements.grammar.skewed_tables import SetSkewedLocation
 from spark_client.statements.run.clauses import resolve_table, typed_values
 from spark_client.statements.run.skew_rules import DEFAULT_KEY, check_own_format, typed
-from spark_client.table.paths import is_below
+from spark_client.table.paths import comparable, is_below
 from spark_client.table.skew_layout import FLAT, LAYOUT
 from spark_client.write.snapshot import with_existing_locations
 
@@ -112,7 +112,7 @@ def _declared(context: Context, owner_name: str, owner: Table | Partition, liter
 
 
 def _check_default(owner_name: str, location: str, default: str) -> None:
-    if _path(location) != _path(default):
+    if comparable(location) != comparable(default):
         raise InvalidStatementError(
             f"{owner_name}: values that are not listed are stored in {default}, which {DEFAULT_KEY} cannot change; "
             "use SET LOCATION"
@@ -124,15 +124,9 @@ def _check_apart(owner_name: str, locations: Mapping[str, str]) -> None:
 
     The default directory stands for the owner's location: one that contains the owner's contains the default.
     """
-    paths = sorted((_path(location), value) for value, location in locations.items())
+    paths = sorted((comparable(location), value) for value, location in locations.items())
     for (above, first), (below, second) in itertools.pairwise(paths):
         if is_below(below, above):
             raise InvalidStatementError(
                 f"{owner_name}: the locations of {first} and {second} overlap: {above}, {below}"
             )
-
-
-def _path(location: str) -> str:
-    """Returns a location in a form that can be compared: file:/a, file:///a and /a are equal."""
-    scheme, _, path = location.rpartition(":") if location.startswith("file:") else ("", "", location)
-    return f"/{path.strip('/')}/" if scheme or location.startswith("/") else f"{location.rstrip('/')}/"
