@@ -155,7 +155,7 @@ def _of_partitions(services: Services) -> Iterator[object]:
 
 def _of_writes_and_drops(settings: Settings, services: Services) -> Iterator[object]:
     """Yields the handlers of writes, truncation, undrop and cleaning."""
-    writes = WriteService(services.store, settings.max_open_transactions)
+    writes = WriteService(services.store, services.journal.warehouse, settings.max_open_transactions)
     yield WriteHandlers(writes, PublishingService(*services.changing))
     yield TruncationHandlers(TruncationService(*services.changing))
     yield UndropHandlers(services.undrop)

@@ -6,7 +6,7 @@ A token has `LENGTH` characters out of `CHARACTERS`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Final
 
 CHARACTERS: Final = "abcdefghijklmnopqrstuvwxyz234567"
@@ -53,6 +53,15 @@ def is_hidden(name: str, token: str | None, highest: int | None, open_writes: Co
 def ids_in(name: str) -> list[str]:
     """Returns the ids of registered writes in a file name."""
     return re.findall(rf"(?<![{CHARACTERS}]){_QUERY_ID.pattern}(?![0-9])", name)
+
+
+def renamed_away(query_id: str, renames: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Returns the renames, (source, target), of paths of others to paths of a write: what it replaces in place."""
+    return [
+        (source, target)
+        for source, target in renames
+        if names_write(target, query_id) and not names_write(source, query_id)
+    ]
 
 
 def names_write(location: str, query_id: str) -> bool:

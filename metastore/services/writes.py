@@ -7,9 +7,10 @@ from typing import Final, NamedTuple
 
 from metastore.context import caller
 from metastore.domain.names import TableName
-from metastore.domain.query_ids import names_write
+from metastore.domain.query_ids import names_write, renamed_away
 from metastore.errors import ConflictError, InvalidInputError, InvalidOperationError
 from metastore.services.cascade.dependencies import check_writable
+from metastore.services.files.move_log import log_renames, log_returned
 from metastore.services.files.open_writes import ended, root_of
 from metastore.services.files.own_locations import require_own, require_removable
 from metastore.services.rules.lookup import get_table, required
@@ -18,6 +19,7 @@ from metastore.storage.repositories.locations import UNUSED
 from metastore.storage.repositories.writes import RenamedPath
 from metastore.storage.unit_of_work import Store, UnitOfWork
 from metastore.warehouse import paths
+from metastore.warehouse.filesystem import Warehouse
 
 _LONGEST_LEASE: Final = 86_400_000  # milliseconds
 
@@ -25,14 +27,16 @@ _LONGEST_LEASE: Final = 86_400_000  # milliseconds
 class WriteService(Service):
     """Rules of writes. Catalog, database and table names are in lower case."""
 
-    def __init__(self, store: Store, per_user: int = 10_000) -> None:
-        """`per_user`: how many writes one user, or all anonymous users together, may have open.
+    def __init__(self, store: Store, warehouse: Warehouse, per_user: int = 10_000) -> None:
+        """`warehouse`: its log of moves gets the renames of writes.
+
+        `per_user`: how many writes one user, or all anonymous users together, may have open.
 
         Calls at the same time may exceed the limit by their number. It keeps the lists short that readers of tables
         read.
         """
         super().__init__(store)
-        self._per_user = per_user
+        self._warehouse, self._per_user = warehouse, per_user
 
     def begin(
         self, table: TableName, lease_millis: int, directory: str | None = None, shared: Sequence[str] = ()
@@ -77,6 +81,7 @@ class WriteService(Service):
 
         Raises:
             NotFoundError: the write has ended or was aborted.
+            UnavailableError: the log of moves cannot be written; the client must not rename anything.
             ConflictError: another write is about to rename the same path.
             InvalidInputError: a location is invalid or not the table's own; neither path of a rename names the write.
         """
@@ -85,6 +90,9 @@ class WriteService(Service):
         with self._store.transaction() as work:
             write = required(work.writes.renew(query_id), ended(query_id))
             granted = _register(work, query_id, write.table_id, write.roots, _Files(requested, others, renamed))
+            moment = work.file_operations.moment() if renamed else None
+        if moment:
+            log_renames(self._warehouse, renamed_away(query_id, renamed), moment)
         return [text in granted for text in requested]
 
     def end(self, query_id: str) -> None:
@@ -92,6 +100,9 @@ class WriteService(Service):
         removes its files. Raises NotFoundError if it has ended or was aborted.
         """
         current = caller.get()
+        with self._store.read() as work:
+            renames = work.writes.renames(query_id)
+        log_returned(self._store, self._warehouse, query_id, renames)
         with self._store.transaction() as work:
             aborted = work.writes.abort_of_another(query_id, current.user if current else None)
             if not aborted and not work.writes.discard(query_id):

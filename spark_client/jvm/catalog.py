@@ -24,7 +24,6 @@ from spark_client.jvm.objects import java_class
 from spark_client.jvm.parser import identifier, parsed, spark_sql
 from spark_client.jvm.plans import analyzed_plan, elements, kind, planned
 from spark_client.jvm.sql_text import quote
-from spark_client.table.paths import comparable
 from thrift_idl.gen.hive_metastore import ttypes as hive
 
 # The text that Hive's classes return for a type they cannot read, and a type about which Spark 3.5 does not ask them.
@@ -141,11 +140,8 @@ def name_of(definition: TableDefinition) -> tuple[str, str]:
 
 
 def matches_definition(context: Context, definition: TableDefinition, table: Table) -> bool:
-    """Returns whether an existing table has the provider, format, columns, properties and location of a definition."""
+    """Returns whether an existing table, not a view, has the provider, format, columns and properties of a definition."""
     created = definition.spark_table
-    location = definition.location
-    if table.table_type == "VIRTUAL_VIEW" or (location and comparable(location) != comparable(table.location or "")):
-        return False
     if not _texts(created.properties()).items() <= table.parameters.items():
         return False
     rows = context.spark.table(f"{quote(table.database)}.{quote(table.name)}").schema

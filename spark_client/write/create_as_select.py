@@ -24,6 +24,7 @@ from spark_client.errors import (
 )
 from spark_client.jvm.catalog import TableDefinition, matches_definition, name_of, refresh, table_exists
 from spark_client.table.datasource_tables import datasource_format
+from spark_client.table.paths import comparable
 from spark_client.write.insert import insert_into
 from spark_client.write.micro_batch import MicroBatch, statement_of_batch
 from spark_client.write.result import WriteResult
@@ -118,7 +119,8 @@ def _overwritten(context: Context, definition: TableDefinition, rows: _Rows) -> 
         raise InvalidInsertError(f"{existing.full_name} is a view: drop it first")
     if datasource_format(existing) and is_written_by_file_sink(context, existing):
         return None  # Spark would read only the files that the stream wrote
-    if matches_definition(context, definition, existing):
+    is_there = definition.location is None or comparable(definition.location) == comparable(existing.location or "")
+    if is_there and matches_definition(context, definition, existing):
         result = insert_into(context, existing.full_name, rows.data, overwrite=True, whole=True, **rows.options)
         refresh(context.spark, database, name)
         return result

@@ -193,7 +193,7 @@ def test_nothing_is_left(application: Application, monkeypatch: pytest.MonkeyPat
 def test_a_user_has_a_limited_number_of_open_writes(application: Application) -> None:
     """Readers of a table read the list of its open writes."""
     called(application, "create_table", table("default", "t"))
-    writes, name = WriteService(application._store, 2), TableName("hive", "default", "t")
+    writes, name = WriteService(application._store, application.journal.warehouse, 2), TableName("hive", "default", "t")
     me, another = Caller("here", "me"), Caller("here", "another")
 
     def begun(user: Caller) -> str:

@@ -10,10 +10,11 @@ import logging
 from datetime import timedelta
 from typing import NamedTuple
 
-from metastore.domain.query_ids import holds, names_write
+from metastore.domain.query_ids import holds, names_write, renamed_away
 from metastore.errors import ConflictError, InvalidOperationError, MetastoreError
 from metastore.services.files.cleaned_directories import OWN_DIRECTORIES, cleaned, with_parents, with_subdirectories
 from metastore.services.files.journal import Journal
+from metastore.services.files.move_log import log_returned
 from metastore.services.files.operations import DROPPED
 from metastore.services.files.own_locations import foreign
 from metastore.services.files.planning import plan_cleaning
@@ -80,6 +81,7 @@ class DeadWriteCleaning:
         self._abort_uploads(dead)
         leftovers = self._leftovers(dead)
         self._remove(dead, leftovers)
+        log_returned(self._store, self._warehouse, dead.query_id, dead.renames)
         with self._store.transaction(audited=False) as work:
             if dead.within_grace:
                 work.dead_writes.swept(query_id)
@@ -119,7 +121,7 @@ class DeadWriteCleaning:
 
         Raises InvalidOperationError if a renamed directory exists again at its old location, with others' files.
         """
-        renamed = [rename for rename in _renamed_away(dead) if self._warehouse.exists(rename[1])]
+        renamed = [rename for rename in renamed_away(dead.query_id, dead.renames) if self._warehouse.exists(rename[1])]
         targets = [target for _, target in renamed]
         own = _own_directories(dead)
         with self._store.read() as work:
@@ -180,12 +182,6 @@ def _entries(dead: DeadWrite, leftovers: Leftovers) -> list[CleanedLocation]:
     restored = [cleaned(source, _PUT_BACK, dead.query_id) for source, _ in reversed(leftovers.renamed)]
     removed = {**leftovers.directories, **leftovers.files}
     return restored + [cleaned(directory, _LEFT, dead.query_id, files) for directory, files in removed.items()]
-
-
-def _renamed_away(dead: DeadWrite) -> list[tuple[str, str]]:
-    """Returns the renames of other objects' directories into directories of this write."""
-    own = {text for rename in dead.renames for text in rename if names_write(text, dead.query_id)}
-    return [(source, target) for source, target in dead.renames if target in own and source not in own]
 
 
 def _shared_directories(dead: DeadWrite) -> list[str]:

@@ -1,4 +1,5 @@
-"""The log of moves in each root: the directories that the journal has made or moved, and where to.
+"""The log of moves in each root: the directories that the journal has made or moved, and where to. Also those that
+clients rename when they overwrite in place.
 
 It survives the restore of the database to an older moment. `metastore db restored` follows each directory from that
 moment through all moves since, so that it finds the files of a table that was dropped, truncated or renamed, and takes
@@ -15,9 +16,11 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
+from metastore.domain.query_ids import renamed_away
 from metastore.errors import MetastoreError, UnavailableError
 from metastore.services.files.operations import DROPPED, OWNED, TRUNCATED
 from metastore.storage.repositories.file_operations import MAKE, MOVE, REMOVE, FileOperation, Moment
+from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 
@@ -25,6 +28,10 @@ MOVES: Final = ".metastore_moves"
 """The directory of the log, in each root."""
 
 
+RENAME: Final = "rename"
+"""The kind of a move that a client makes itself, of files that it replaces in place."""
+RETURN: Final = "return"
+"""The kind of such a move back, because the write failed."""
 PARTLY: Final = "reconciled in part"
 """Reason of moving an entry of a directory, whose other entries stay."""
 
@@ -77,13 +84,51 @@ def log_made(warehouse: Warehouse, made: Iterable[str], moment: Moment) -> None:
 
     `moment`: before the transaction that refers to them, whose events are later. Raises UnavailableError.
     """
-    by_root: dict[str, list[str]] = defaultdict(list)
-    for location, root in sorted(warehouse.roots.deletable(made).items()):  # roots stay in any case
-        by_root[root].append(location)
+    locations = sorted(warehouse.roots.deletable(made))  # roots stay in any case
+    _log(warehouse, [LoggedMove(uuid4().hex, MAKE, text, text, None, moment.at) for text in locations], moment)
+
+
+def log_renames(warehouse: Warehouse, renames: Iterable[tuple[str, str]], moment: Moment, kind: str = RENAME) -> None:
+    """Writes into the log that a client is about to rename directories, or all visible entries of one, or that it has
+    renamed them back (`kind`).
+
+    `renames`: canonical (source, target). Those outside of the roots are left out. Raises UnavailableError.
+    """
+    whole: list[tuple[str, str]] = []
+    entered: dict[tuple[str, str], set[str]] = defaultdict(set)  # names of entries, by their directories
+    for source, target in renames:
+        if not warehouse.roots.within([source]):
+            continue
+        if paths.name(source) == paths.name(target):
+            ends = paths.canonical(paths.parent(source)), paths.canonical(paths.parent(target))
+            entered[ends].add(paths.name(source))
+        else:
+            whole.append((source, target))
+    moves = [LoggedMove(uuid4().hex, kind, *ends, None, moment.at) for ends in whole]
+    moves += [LoggedMove(uuid4().hex, kind, *ends, frozenset(names), moment.at) for ends, names in entered.items()]
+    _log(warehouse, moves, moment)
+
+
+def log_returned(store: Store, warehouse: Warehouse, query_id: str, renames: Iterable[tuple[str, str]]) -> None:
+    """Writes into the log that the renames of a write that is not published were undone, or never made.
+
+    Those whose targets still exist are left out. Raises UnavailableError.
+    """
+    away = renamed_away(query_id, renames)
+    if undone := [(target, source) for source, target in away if not warehouse.exists(target)]:
+        with store.read() as work:
+            moment = work.file_operations.moment()
+        log_renames(warehouse, undone, moment, RETURN)
+
+
+def _log(warehouse: Warehouse, moves: Iterable[LoggedMove], moment: Moment) -> None:
+    """Writes moves into the log that the events after a moment precede."""
+    by_root: dict[str, list[LoggedMove]] = defaultdict(list)
+    for move in moves:
+        by_root[warehouse.roots.root_of(move.source)].append(move)
     event = moment.event + 1
-    for root, locations in by_root.items():
-        moves = (LoggedMove(uuid4().hex, MAKE, text, text, None, moment.at) for text in locations)
-        _write(warehouse, root, event, [_fields(move, event) for move in moves])
+    for root, logged in by_root.items():
+        _write(warehouse, root, event, [_fields(move, event) for move in logged])
 
 
 def _write(warehouse: Warehouse, root: str, event: int, fields: list[dict[str, Any]]) -> None:

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from metastore.services.files.cleaned_directories import OWN_DIRECTORIES
 from metastore.services.files.journal import Journal
-from metastore.services.files.move_log import PARTLY, LoggedMove, Position, Tracker, entries
+from metastore.services.files.move_log import PARTLY, RENAME, LoggedMove, Position, Tracker, entries
 from metastore.services.files.ownership import borrowed
 from metastore.services.files.usage import unused, usage
 from metastore.storage.repositories.file_operations import MOVE, NewOperation
@@ -55,10 +55,12 @@ class PuttingBack:
         self._journal = journal
         self._warehouse = journal.warehouse
         self._tracker = Tracker(moves)
+        self._renamed = dict.fromkeys(move.target for move in moves if move.kind == RENAME)
         self._since = since
         self._dry_run = dry_run
         self._changes: dict[tuple[int, datetime], set[str]] = {}
         self._moving: set[str] = set()
+        self._kept: set[str] = set()  # directories with files of the restored moment that stay where they are
         self.findings: list[Finding] = []
         self.put_back: set[str] = set()
         """The locations whose files are back."""
@@ -95,6 +97,16 @@ class PuttingBack:
                 self.findings.append(Finding(location, SHARED))
                 self.explained.add(location)
 
+    def set_aside_renamed(self) -> None:
+        """Moves files to the trash that overwrites in place have replaced after the restored moment: other files were
+        there at that moment."""
+        for location in self._renamed:
+            if location not in self._kept and self._warehouse.exists(location):
+                apart = paths.canonical(self._warehouse.trash_location(location, str(uuid4())))
+                self.findings.append(Finding(apart, f"{DISPLACED}: {location}"))
+                self.explained.add(location)
+                self._move(location, apart, None, only_unused=True)
+
     def _put_back(self, wanted: Wanted, positions: Sequence[Position]) -> None:
         location, inside = wanted.location, entries(self._warehouse, wanted.location)
         own = {name for one in positions if one.directory == location for name in one.chosen(inside)}
@@ -109,10 +121,14 @@ class PuttingBack:
             self.explained.add(source)
             if kept := self._reason_to_stay(wanted, position, last):
                 self.findings.append(Finding(source, f"{kept} {location}" if kept == TAKEN else f"{kept}: {location}"))
+                self._kept.update(one.directory for one, _ in found)
                 return
         is_whole = not own and all(position.names is None for position, _ in found)
+        # Files of a table without partitions were renamed into a subdirectory.
+        own |= {one.directory.removeprefix(f"{location}/").split("/")[0] for one, _ in found}
         later = [name for name in inside if name not in own and (is_whole or name not in OWN_DIRECTORIES)]
         if later and not self._may_displace(wanted, found[0][1]):
+            self._kept.update(position.directory for position, _ in found)
             self.findings += [Finding(position.directory, f"{IN_USE}: {location}") for position, _ in found]
             return
         if later:
@@ -136,7 +152,8 @@ class PuttingBack:
         """Moves files from where they are now."""
         source, present = position.directory, entries(self._warehouse, position.directory)
         names = position.chosen(present)
-        all_move = len(names) == len(present) and (position.names is None or self._warehouse.roots.is_in_trash(source))
+        is_own = source in self._renamed or self._warehouse.roots.is_in_trash(source)
+        all_move = len(names) == len(present) and (position.names is None or is_own)
         if names or (all_move and position.names is None):
             self.findings.append(Finding(wanted.location, self._action(wanted, source)))
             self._move(source, wanted.location, None if all_move else names)

@@ -16,6 +16,7 @@ from metastore.services.files.lineage import difference
 from metastore.services.files.move_log import PARTLY, LoggedMove, entries, in_order, read_moves
 from metastore.services.files.operations import TRUNCATED, read_manifest
 from metastore.services.files.putting_back import RECONCILED, Finding, PuttingBack, Wanted
+from metastore.services.files.stale_markers import stale_markers
 from metastore.services.rules.events import database_text
 from metastore.services.rules.tables import is_view
 from metastore.storage.repositories.file_operations import MAKE, REMOVE, FileOperation
@@ -23,13 +24,14 @@ from metastore.storage.repositories.lineage import Lineage
 from metastore.storage.repositories.lost_writes import CountedTable
 from metastore.warehouse import paths
 
-KEPT, GONE, CANCELLED, HIDDEN, ABORTED, UNOWNED = (
+KEPT, GONE, CANCELLED, HIDDEN, ABORTED, UNOWNED, UNMARKED = (
     "kept in the trash: unknown to the catalog",
     "missing: restore it from a copy of the storage, or drop the table or partition",
     "kept: its removal was planned before the restored moment and is cancelled",
     "kept: files of an open write, hidden until its writer publishes it or ends it",
     "kept: rows of transactions after the restored moment, hidden as aborted",
     "kept: no table or partition of the restored moment has it. One that is created there shows its files",
+    "deleted: the rows that it announces were written after the restored moment",
 )
 
 
@@ -74,12 +76,14 @@ class ReconciliationService:
         putting = PuttingBack(self._journal, moves, now.problem_since or time(), dry_run=dry_run)
         if problem and moves:
             putting.run([wanted for wanted in (*self._wanted(), *returned) if putting.is_displaced(wanted)])
+            putting.set_aside_renamed()
             putting.set_aside_made()
         findings = [*putting.findings, *self._unknown(in_trash, {*known, *map(paths.name, putting.explained)})]
         findings += [Finding(text, GONE) for text in self._missing(putting.put_back)]
         if problem:
-            findings += [Finding(text, UNOWNED) for text in self._left(putting.explained)]
-        if problem:
+            unowned = [*map(paths.canonical, self._unowned())]
+            findings += [Finding(text, UNOWNED) for text in _left(unowned, putting.explained)]
+            findings += self._remove_markers(unowned, dry_run=dry_run)
             with self._store.read() as work:
                 cancelled = [each for each in work.lineage.pending_removals() if each.id not in moved]
                 findings += [Finding(each.location, CANCELLED) for each in cancelled]
@@ -198,10 +202,12 @@ class ReconciliationService:
                 if back.isdisjoint((key, *paths.ancestors(key))) and self._warehouse.is_missing(text):
                     yield key
 
-    def _left(self, explained: Container[str]) -> list[str]:
-        """Returns the directories without an object that no finding explains, such as those that a client made."""
-        keys = map(paths.canonical, self._unowned())
-        return [key for key in keys if not any(each in explained for each in (key, *paths.ancestors(key)))]
+    def _remove_markers(self, unowned: Sequence[str], *, dry_run: bool) -> list[Finding]:
+        """Deletes the markers of lost writes in directories that the catalog uses."""
+        found = dict.fromkeys(stale_markers(self._store, self._warehouse, unowned))
+        for text in found if not dry_run else ():
+            self._warehouse.delete_directory(text)
+        return [Finding(text, UNMARKED) for text in found]
 
     def _locations(self, table_id: int) -> list[str]:
         """Returns the directories of a table and its partitions; none of a view."""
@@ -211,3 +217,8 @@ class ReconciliationService:
                 if not is_view(struct) and struct.sd.location:
                     return [struct.sd.location, *work.partitions.locations(stored.ref)]
         return []
+
+
+def _left(unowned: Iterable[str], explained: Container[str]) -> list[str]:
+    """Returns the directories without an object that no finding explains, such as those that a client made."""
+    return [key for key in unowned if not any(each in explained for each in (key, *paths.ancestors(key)))]

@@ -59,6 +59,7 @@ def finish_making(name: str, blocking: str) -> Prepared:
     )
 
 
+MOMENT: Final = Prepared("moment", text(f"SELECT {_LAST_EVENT}, clock_timestamp()"))
 BEGIN_MAKING: Final = begin_making("begin_making", blocking_operations("new.places"))
 FINISH_MAKING: Final = finish_making("finish_making", blocking_operations("made.places"))
 

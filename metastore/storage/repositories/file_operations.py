@@ -106,6 +106,10 @@ class FileOperations(Repository):
         rows = statement.rows(self._connection, id=number, locations=array_literal(locations), lease=clock.LEASE)
         return Moment(*rows[0]) if rows else None
 
+    def moment(self) -> Moment:
+        """Returns the present time and the last event that has been committed."""
+        return Moment(*statements.MOMENT.rows(self._connection)[0])
+
     def finish_making(self, number: int, count: int) -> bool:
         """Deletes the record of `begin_making`, as the last step before the commit.
 

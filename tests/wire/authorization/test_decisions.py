@@ -205,7 +205,8 @@ def test_a_partition_keeps_its_location_in_any_spelling(application: Application
 
 def test_anonymous_users_have_a_limit_of_open_writes(application: Application, shared: str) -> None:
     Client(application, ADMIN).create_table(table(shared, "t", owner="zowner"))
-    writes, name = WriteService(application._store, per_user=1), TableName("hive", shared, "t")
+    writes = WriteService(application._store, application.journal.warehouse, per_user=1)
+    name = TableName("hive", shared, "t")
     writes.begin(name, 60_000)
     with pytest.raises(InvalidOperationError, match=r"User \(anonymous\) cannot begin another write: the limit is 1"):
         writes.begin(name, 60_000)
