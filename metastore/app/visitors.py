@@ -30,7 +30,7 @@ class Visitors:
     def __init__(self, settings: Settings, url: str, metrics: WorkerMetrics) -> None:
         """`url`: of the database; `metrics`: the slot of this process. Raises ConfigurationError."""
         bounded = replace(settings, pool_size=CONNECTIONS, pool_timeout=_TIMEOUT)
-        self.application = Application(bounded, url, metrics=metrics)
+        self.application = Application(bounded, url, metrics=metrics, unregistered="metastore http")
         self.application.start_answering()
         self._groups, self._connections = Groups(settings), itertools.count(1)
         methods = frozenset[str]().union(*(listener.authentication for listener in listeners(settings)))

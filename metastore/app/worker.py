@@ -96,16 +96,20 @@ class Application:
         registration: Registration | None = None,
         history: CommitHistory | None = None,
         worker: int = 0,
+        unregistered: str = "metastore",
     ) -> None:
         """Connects all objects of the process. Nothing runs before `start`.
 
         Tests stop file operations in `on_step`, which is called before each step. `registration` is the entry of this
-        server in the table of servers, and `worker` the number of this worker.
+        server in the table of servers, and `worker` the number of this worker. `unregistered`: the application_name of
+        the database's sessions without an entry. Those of older servers are named `metastore`.
         """
         self._metrics, self._settings = metrics, settings
 
         # The database
-        engine = make_engine(settings, database_url, application=_application_name(registration))
+        engine = make_engine(
+            settings, database_url, application=registration.application_name if registration else unregistered
+        )
         self._store = Store(engine, settings, metrics.count_events if metrics else None, history)
         self._watch = Timer("PostgreSQL watchdog", Watch(settings.statement_timeout).check, _WATCH_INTERVAL)
         self._listener = make_listener(settings, database_url)
@@ -301,10 +305,6 @@ def _records(settings: Settings, metrics: WorkerMetrics | None, spans: Spans | N
     if spans:
         return TracedRecords(settings.slow_call_threshold, metrics, spans)
     return CallRecords(settings.slow_call_threshold, metrics)
-
-
-def _application_name(registration: Registration | None) -> str:
-    return registration.application_name if registration else "metastore"
 
 
 def _version() -> str:

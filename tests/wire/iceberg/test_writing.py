@@ -13,9 +13,11 @@ import pytest
 from pyiceberg.catalog.hive import HiveCatalog
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.types import DoubleType
+from sqlalchemy import NullPool, create_engine
 
 from metastore.client import connect
 from metastore.web.iceberg import MOST_BODY
+from migrations.servers import running
 from tests.wire.authorization.granting import bag, on_table
 from tests.wire.builders import unique
 from tests.wire.console.conftest import ADMIN, LOW, Console
@@ -207,6 +209,15 @@ def test_a_purge_leaves_files_that_are_not_to_be_collected(console: Console, nam
     catalog.purge_table((namespace, "t"))
     again = catalog.register_table((namespace, "t"), table.metadata_location)
     assert again.scan().to_arrow()["id"].to_pylist() == [1]
+
+
+def test_its_database_sessions_are_not_taken_for_those_of_an_older_server(console: Console, namespace: str) -> None:
+    """`metastore db upgrade --finish` waits for older servers."""
+    assert rest(console).list_tables(namespace) == []
+    with create_engine(console.server.database_url, poolclass=NullPool).connect() as connection:
+        found = running(connection)
+    assert found
+    assert all(server.revision for server in found), found
 
 
 WRONG = (5, None, [5], {"a": None})
