@@ -140,7 +140,7 @@ def name_of(definition: TableDefinition) -> tuple[str, str]:
 
 
 def matches_definition(context: Context, definition: TableDefinition, table: Table) -> bool:
-    """Returns whether an existing table, not a view, has the provider, format, columns and properties of a definition."""
+    """Returns whether an existing table has the provider, format, columns and properties of a definition."""
     created = definition.spark_table
     if not _texts(created.properties()).items() <= table.parameters.items():
         return False

@@ -56,6 +56,7 @@ class PuttingBack:
         self._warehouse = journal.warehouse
         self._tracker = Tracker(moves)
         self._renamed = dict.fromkeys(move.target for move in moves if move.kind == RENAME)
+        self._moved = dict.fromkeys(move.target for move in moves if move.kind == MOVE and move.names is None)
         self._since = since
         self._dry_run = dry_run
         self._changes: dict[tuple[int, datetime], set[str]] = {}
@@ -97,11 +98,12 @@ class PuttingBack:
                 self.findings.append(Finding(location, SHARED))
                 self.explained.add(location)
 
-    def set_aside_renamed(self) -> None:
-        """Moves files to the trash that overwrites in place have replaced after the restored moment: other files were
-        there at that moment."""
-        for location in self._renamed:
-            if location not in self._kept and self._warehouse.exists(location):
+    def set_aside_moved(self) -> None:
+        """Moves directories to the trash that were moved after the restored moment, that hold no files of that moment,
+        and that nothing uses: those that overwrites in place have replaced, and those of renamed tables."""
+        for location in {**self._renamed, **self._moved}:
+            is_filled = location in self._renamed or bool(entries(self._warehouse, location))
+            if is_filled and location not in self._kept and self._warehouse.exists(location):
                 apart = paths.canonical(self._warehouse.trash_location(location, str(uuid4())))
                 self.findings.append(Finding(apart, f"{DISPLACED}: {location}"))
                 self.explained.add(location)

@@ -76,7 +76,7 @@ class ReconciliationService:
         putting = PuttingBack(self._journal, moves, now.problem_since or time(), dry_run=dry_run)
         if problem and moves:
             putting.run([wanted for wanted in (*self._wanted(), *returned) if putting.is_displaced(wanted)])
-            putting.set_aside_renamed()
+            putting.set_aside_moved()
             putting.set_aside_made()
         findings = [*putting.findings, *self._unknown(in_trash, {*known, *map(paths.name, putting.explained)})]
         findings += [Finding(text, GONE) for text in self._missing(putting.put_back)]

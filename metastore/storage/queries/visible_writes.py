@@ -7,7 +7,11 @@ from typing import Final
 from metastore.storage.postgres.copy import integers
 from metastore.storage.references import VisibleWrites
 
-_LAST: Final = "(SELECT int8send(last_number) FROM write_counters WHERE write_counters.table_id = {})"
+# Writes that a restore of the database has lost are below the floor: their appended rows stay (`db restored`).
+_LAST: Final = (
+    "int8send(greatest((SELECT last_number FROM write_counters WHERE write_counters.table_id = {}), "
+    "(SELECT value::bigint - 1 FROM metastore_properties WHERE name = 'writes.floor')))"
+)
 _OPEN: Final = (
     "(SELECT string_agg(int8send(number), '' ORDER BY number) FROM open_writes WHERE open_writes.table_id = {})"
 )

@@ -24,6 +24,8 @@ from thrift_idl.gen.metastore.ttypes import (
     PublishMode,
     PublishPartition,
     PublishRequest,
+    Rename,
+    RenewWriteRequest,
     UndropRequest,
 )
 
@@ -267,6 +269,46 @@ class History:
             self.drops.append(Drop("overwritten", name, held.uid, {None: held.rows}))
             held.rows = rows
 
+    def overwrite_in_place(self) -> None:
+        """Overwrites a table or partition where it is, as our client does. A third of these writes fail."""
+        found = self._any(lambda held: held.managed and held.days != {})
+        if not found:
+            return
+        name, held = found
+        day = self._random.choice(list(held.days)) if held.days else None
+        folder = self._folder(name, day)
+        if "_versions" in folder.parts:
+            return
+        if day is None and not self.shown(name, None):
+            return  # as rows that are added to an empty table
+        query = str(self.catalog.call("begin_write", BeginWriteRequest(*name)).queryId)
+        if day is None:
+            away = [(file, folder / f"_temp_{query}" / file.name) for file in folder.glob("part-*")]
+        else:
+            away = [(folder, folder.parent / f"_temp_{query}_{folder.name.replace('=', '~')}")]
+        renames = [Rename(f"file:{source}", f"file:{target}") for source, target in away]
+        self.catalog.call("renew_write", RenewWriteRequest(query, renames=renames))
+        for source, target in away:
+            target.parent.mkdir(exist_ok=True)
+            source.rename(target)
+        if self._random.random() < 0.33:
+            for source, target in away:
+                target.rename(source)
+            self.catalog.call("end_write", query)
+            return
+        folder.mkdir(exist_ok=True)
+        rows: Rows = [Box()]
+        self._write(folder, rows)
+        entry = PublishPartition([] if day is None else [day], PublishMode.OVERWRITE, f"file:{folder}", [])
+        retired = [rename.target for rename in renames]
+        self.catalog.call("publish", PublishRequest(*name, query, [entry], retired=retired))
+        former = held.rows if day is None else held.days[day]  # type: ignore[index]
+        self.drops.append(Drop("overwritten", name, held.uid, {day: former}))
+        if day is None:
+            held.rows = rows
+        elif held.days:
+            held.days[day] = rows
+
     def drop(self) -> None:
         if found := self._any():
             name, held = found
@@ -397,6 +439,7 @@ STEPS: list[Callable[[History], None]] = [
     *[History.rename] * 2,
     *[History.truncate] * 3,
     History.overwrite,
+    *[History.overwrite_in_place] * 2,
     *[History.drop] * 2,
     History.drop_database,
     *[History.create_database] * 2,
