@@ -61,7 +61,7 @@ class PuttingBack:
         self._dry_run = dry_run
         self._changes: dict[tuple[int, datetime], set[str]] = {}
         self._moving: set[str] = set()
-        self._kept: set[str] = set()  # directories with files of the restored moment that stay where they are
+        self._settled: set[str] = set()  # directories and files that were moved, or must stay where they are
         self.findings: list[Finding] = []
         self.put_back: set[str] = set()
         """The locations whose files are back."""
@@ -102,8 +102,14 @@ class PuttingBack:
         """Moves directories to the trash that were moved after the restored moment, that hold no files of that moment,
         and that nothing uses: those that overwrites in place have replaced, and those of renamed tables."""
         for location in {**self._renamed, **self._moved}:
+            if not self._settled.isdisjoint((location, *paths.ancestors(location))):
+                continue
             is_filled = location in self._renamed or bool(entries(self._warehouse, location))
-            if is_filled and location not in self._kept and self._warehouse.exists(location):
+            if not is_filled or not self._warehouse.exists(location):
+                continue
+            with self._store.read() as work:
+                is_free = bool(unused(work, [location]))
+            if is_free:
                 apart = paths.canonical(self._warehouse.trash_location(location, str(uuid4())))
                 self.findings.append(Finding(apart, f"{DISPLACED}: {location}"))
                 self.explained.add(location)
@@ -123,14 +129,14 @@ class PuttingBack:
             self.explained.add(source)
             if kept := self._reason_to_stay(wanted, position, last):
                 self.findings.append(Finding(source, f"{kept} {location}" if kept == TAKEN else f"{kept}: {location}"))
-                self._kept.update(one.directory for one, _ in found)
+                self._settled.update(one.directory for one, _ in found)
                 return
         is_whole = not own and all(position.names is None for position, _ in found)
         # Files of a table without partitions were renamed into a subdirectory.
         own |= {one.directory.removeprefix(f"{location}/").split("/")[0] for one, _ in found}
         later = [name for name in inside if name not in own and (is_whole or name not in OWN_DIRECTORIES)]
         if later and not self._may_displace(wanted, found[0][1]):
-            self._kept.update(position.directory for position, _ in found)
+            self._settled.update(position.directory for position, _ in found)
             self.findings += [Finding(position.directory, f"{IN_USE}: {location}") for position, _ in found]
             return
         if later:
@@ -211,6 +217,7 @@ class PuttingBack:
         chosen = None if names is None else frozenset(names)
         now = datetime.now().astimezone()
         self._tracker.add(LoggedMove("", MOVE, source, target, chosen, now, is_partial=bool(chosen)))
+        self._settled.update([source] if names is None else [_in(source, one) for one in names])
         if self._dry_run:
             return
         pairs = [(source, target)] if names is None else [(_in(source, one), _in(target, one)) for one in names]

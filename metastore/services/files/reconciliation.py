@@ -13,7 +13,7 @@ from metastore.domain.transactions import Operation
 from metastore.errors import InvalidOperationError
 from metastore.services.files.journal import Journal
 from metastore.services.files.lineage import difference
-from metastore.services.files.move_log import PARTLY, LoggedMove, entries, in_order, read_moves
+from metastore.services.files.move_log import PARTLY, RENAME, RETURN, LoggedMove, entries, in_order, read_moves
 from metastore.services.files.operations import TRUNCATED, read_manifest
 from metastore.services.files.putting_back import RECONCILED, Finding, PuttingBack, Wanted
 from metastore.services.files.stale_markers import stale_markers
@@ -64,7 +64,8 @@ class ReconciliationService:
         if problem and witness and witness.catalog != now.catalog and not take_over:
             raise InvalidOperationError(problem)
         in_trash = self._in_trash()
-        moves, returned = self._lost_moves(now.event if now.cut is None else now.cut, in_trash)
+        since = now.problem_since or time()
+        moves, returned = self._lost_moves(now.event if now.cut is None else now.cut, in_trash, since)
         if not problem and any(move.kind != MAKE for move in moves):  # lost before the witness was written
             problem = f"The log of moves continues after event {now.event} of the database"
         with self._store.read() as work:  # the journal's operations, by the names of their directories in the trash
@@ -73,11 +74,11 @@ class ReconciliationService:
         if problem and not dry_run:
             with self._store.transaction(audited=False) as work:
                 work.lineage.begin_restart(now, witness)
-        putting = PuttingBack(self._journal, moves, now.problem_since or time(), dry_run=dry_run)
+        putting = PuttingBack(self._journal, moves, since, dry_run=dry_run)
         if problem and moves:
             putting.run([wanted for wanted in (*self._wanted(), *returned) if putting.is_displaced(wanted)])
-            putting.set_aside_moved()
             putting.set_aside_made()
+            putting.set_aside_moved()
         findings = [*putting.findings, *self._unknown(in_trash, {*known, *map(paths.name, putting.explained)})]
         findings += [Finding(text, GONE) for text in self._missing(putting.put_back)]
         if problem:
@@ -97,10 +98,11 @@ class ReconciliationService:
             event = self._restart(witness, lost)
         return Report(problem, findings, event)
 
-    def _lost_moves(self, cut: int, in_trash: Sequence[str]) -> tuple[list[LoggedMove], list[Wanted]]:
+    def _lost_moves(self, cut: int, in_trash: Sequence[str], since: float) -> tuple[list[LoggedMove], list[Wanted]]:
         """Returns the moves after the restored moment, and the directories in the trash that some of them have undone.
 
-        `cut`: the last event of the restored moment. The journal knows moves of the present catalog.
+        `cut`: the last event of the restored moment. The journal knows moves of the present catalog, but not those of
+        clients: these are of the present catalog if they are not before `since`, in seconds since 1970.
         """
         logged = read_moves(self._warehouse, cut)
         manifests = (read_manifest(self._warehouse, text) for text in in_trash)
@@ -121,6 +123,8 @@ class ReconciliationService:
             known = work.file_operations.known_in_trash([move.token for move in logged])
         lost, returned = [], []
         for move in in_order(logged):
+            if move.kind in (RENAME, RETURN) and move.decided_at.timestamp() >= since:
+                continue
             operation = known.get(move.token)
             is_undo = operation is not None and operation.kind == REMOVE and move.kind != REMOVE
             if operation is None or operation.reason in (RECONCILED, PARTLY) or is_undo:
