@@ -8,6 +8,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from metastore.client.structs import Table
+from metastore.domain.names import fold_column
 from spark_client.context import check_kind, context_of, reject_remote, require
 from spark_client.errors import InvalidInsertError
 from spark_client.jvm.catalog import parse_create_table, refresh
@@ -53,7 +55,8 @@ class Writer:
             table: The name of the table.
             partition: The PARTITION clause: a value for a column, or None if the rows supply it.
             columns: The columns that the rows have. Other columns get their DEFAULT or NULL. Without it, columns are
-                assigned by position, partition columns last.
+                assigned by position, partition columns last; rows that have just the table's names in another order
+                are rejected.
             files: The number of tasks that write, and so the largest number of files in a partition.
             max_file_size: Maximum size of a file, in bytes or as "64MB".
         """
@@ -140,6 +143,8 @@ class Target:
         context = context_of(self.data.sparkSession, _NO_METASTORE)
         database, name = resolve(context, self.table)
         check_no_file_sink(context, database, name)
+        if self.columns is None:
+            self._check_order(context.metastore.get_table(database, name))
         insert = Insert(
             f"{database}.{name}",
             self.data,
@@ -151,6 +156,20 @@ class Target:
         (result,) = insert_all(context, [insert])
         refresh(context.spark, database, name)
         return result
+
+    def _check_order(self, table: Table) -> None:
+        """Raises InvalidInsertError if the rows have exactly the table's columns, but in another order: by position,
+        values would go into other columns than their names say.
+        """
+        given = {fold_column(name) for name, value in self.partition.items() if value is not None}
+        expected = [column.name for column in (*table.columns, *table.partition_columns) if column.name not in given]
+        found = [fold_column(name) for name in self.data.columns]
+        if found != expected and sorted(found) == sorted(expected):
+            raise InvalidInsertError(
+                f"{table.full_name} has the columns {', '.join(expected)}, and the rows have them in the order "
+                f"{', '.join(found)}. Columns are assigned by position: select them in the table's order, or assign "
+                f"them by name with into('{table.full_name}', columns=df.columns)"
+            )
 
 
 def _text(value: object) -> str | None:

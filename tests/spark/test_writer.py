@@ -41,6 +41,21 @@ def test_append_overwrite_and_overwrite_partitions(spark: Session, context: Cont
     assert rows(spark, table) == [(5, "c", 1), (None, "d", 2)]
 
 
+def test_names_in_another_order_are_not_assigned_by_position(spark: Session, table_name: str) -> None:
+    """`create` puts partition columns last: the same rows cannot be appended by position."""
+    data = spark.sql("SELECT 'de' AS Country, 'x' AS v, 'y' AS w")
+    spark_client.write(data).into(table_name).create(partitioned_by=["country"])
+    for write in ("append", "overwrite_partitions", "overwrite"):
+        with pytest.raises(InvalidInsertError, match=r"has the columns v, w, country, .* the order country, v, w\."):
+            getattr(spark_client.write(data).into(table_name), write)()
+    spark_client.write(data).into(table_name, columns=data.columns).append()
+    spark_client.write(data.select("V", "w", "country")).into(table_name).append()
+    with pytest.raises(InvalidInsertError, match="has the columns v, w, and the rows"):
+        spark_client.write(data.select("w", "v")).into(table_name, partition={"Country": "fr"}).append()
+    spark_client.write(data.selectExpr("w AS a", "v AS b")).into(table_name, partition={"country": "fr"}).append()
+    assert rows(spark, table_name) == [("x", "y", "de")] * 3 + [("y", "x", "fr")]
+
+
 def test_files_and_their_size(spark: Session, context: Context, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (id BIGINT, x STRING) STORED AS PARQUET")
     data = spark.range(8000).selectExpr("id", "sha2(CAST(id AS STRING), 256)")
