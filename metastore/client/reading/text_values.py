@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final
 
 import pyarrow as pa
@@ -15,7 +15,21 @@ from metastore.client.reading.values import scalar
 from metastore.domain.keys import KeyKind, kind_of
 
 _LENGTH: Final = re.compile(r"\s*(?:var)?char\s*\(\s*(\d+)\s*\)\s*", re.IGNORECASE)
-_DAY: Final = re.compile(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})\s*")
+_INTEGER: Final = r"^([+-]?[0-9]+)(?:\.[0-9]*)?$"
+_NUMBER: Final = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_DATE: Final = r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
+_TIME: Final = r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{1,9}))?"
+_SPELLINGS: Final = {
+    KeyKind.INTEGER: _INTEGER,
+    KeyKind.DECIMAL: f"^{_NUMBER}$",
+    KeyKind.FLOAT: rf"^\s*(?:{_NUMBER}[fFdD]?|[+-]?(?:NaN|Infinity))\s*$",
+    KeyKind.DOUBLE: rf"^\s*(?:{_NUMBER}[fFdD]?|[+-]?(?:NaN|Infinity))\s*$",
+    KeyKind.BOOLEAN: "(?i)^(?:true|false)$",
+    KeyKind.DATE: f"^{_DATE}$",
+    KeyKind.TIMESTAMP: f"^{_DATE} {_TIME}$",
+}
+"""The texts that are values in a file. Values of partitions have more spellings."""
+_MOMENT: Final = re.compile(f"{_DATE}(?: {_TIME})?")
 _NO_TEXT: Final = pa.scalar(None, pa.string())
 
 
@@ -29,34 +43,43 @@ def check_readable(table: str, column: Column) -> None:
 
 
 def accepted(texts: pa.Array, column: Column) -> pa.Array:
-    """Returns texts as the serde takes them: cut, without fractions of integers, and NULL for spellings of partition
-    values that are none in files.
+    """Returns texts as the serde takes them: cut to the length of the type, without fractions of integers, and NULL for
+    those that are no values of the type.
     """
-    match kind_of(column.type):
-        case KeyKind.INTEGER:
-            whole = pc.replace_substring_regex(texts, r"^(\s*[+-]?[0-9]+)\.[0-9]*(\s*)$", r"\1\2")
-            return pc.if_else(pc.match_substring_regex(texts, "[eE]"), _NO_TEXT, whole)
-        case KeyKind.BOOLEAN:
-            return pc.if_else(pc.match_substring_regex(texts, "(?i)^(true|false)$"), texts, _NO_TEXT)
-        case KeyKind.FLOAT | KeyKind.DOUBLE:
-            is_spelled = pc.match_substring_regex(texts, "(?i)[in]")
-            is_java = pc.match_substring_regex(texts, r"^\s*[+-]?(NaN|Infinity)\s*$")
-            return pc.if_else(pc.or_(pc.invert(is_spelled), is_java), texts, _NO_TEXT)
+    kind = kind_of(column.type)
+    if spelling := _SPELLINGS.get(kind):
+        texts = pc.if_else(pc.match_substring_regex(texts, spelling), texts, _NO_TEXT)
+    if kind is KeyKind.INTEGER:
+        return pc.replace_substring_regex(texts, _INTEGER, r"\1")
     length = _LENGTH.fullmatch(column.type)
     return pc.utf8_slice_codeunits(texts, 0, int(length[1])) if length else texts
 
 
 def values(texts: pa.Array, column: Column) -> pa.Array:
-    """Returns the value of each text; NULL if it is none of the type. A day after the last of its month counts on."""
+    """Returns the value of each text; NULL if it is none of the type. Days, hours, minutes and seconds after the last
+    one count on, as in Java: 2020-02-30 is 2020-03-01.
+    """
     found = [scalar(column.type, text).as_py() for text in texts.to_pylist()]
-    if kind_of(column.type) is KeyKind.DATE:
-        found = [_day(text) if one is None else one for one, text in zip(found, texts.to_pylist(), strict=True)]
+    if (kind := kind_of(column.type)) in (KeyKind.DATE, KeyKind.TIMESTAMP):
+        days = kind is KeyKind.DATE
+        found = [
+            _counted_on(text, days=days) if one is None else one
+            for one, text in zip(found, texts.to_pylist(), strict=True)
+        ]
     return pa.array(found, column.arrow)
 
 
-def _day(text: str | None) -> date | None:
-    match = _DAY.fullmatch(text or "")
+def _counted_on(text: str | None, *, days: bool) -> date | datetime | None:
+    match = _MOMENT.fullmatch(text or "")
     if match is None:
         return None
-    year, month, day = map(int, match.groups())
-    return date(year, month, 1) + timedelta(day - 1) if year and 1 <= month <= 12 and 1 <= day <= 31 else None
+    year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
+    if not (year and 1 <= month <= 12 and 1 <= day <= 31):
+        return None
+    passed = timedelta(day - 1, hours=hour, minutes=minute, seconds=second)
+    passed += timedelta(microseconds=int((match[7] or "0")[:6].ljust(6, "0")))
+    try:
+        moment = datetime(year, month, 1) + passed  # noqa: DTZ001 - Hive's timestamps have no zone
+    except OverflowError:  # after the year 9999
+        return None
+    return moment.date() if days else moment
