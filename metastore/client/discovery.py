@@ -115,14 +115,24 @@ def _discover(
 
 
 def _found(methods: Any, table: hive.Table, folders: ListFolders, *, newer: bool) -> tuple[list[str], Found]:
-    """Returns the names of the partitions, and the directories."""
+    """Returns the names of the partitions, and the directories. The directory of a partition with another name, such as
+    one that was renamed, is not that of a new partition.
+    """
     keys = [(key.name, key.type.lower()) for key in table.partitionKeys]
     known: list[str] = methods.get_partition_names(table.dbName, table.tableName, -1)
     found = find_partitions(table.sd.location, keys, known, folders, newer=newer)
     if not found.exists:
         name = f"{table.dbName}.{table.tableName}"
         raise MetastoreRefusedError(f"{name}: its directory {table.sd.location} does not exist")
+    if found.new:
+        places = _located(methods, table, [name for name in known if name not in found.seen])
+        taken = {_place(location) for batch in places for location in batch.values()}
+        found.new = [one for one in found.new if _place(one.location) not in taken]
     return known, found
+
+
+def _place(location: str) -> str:
+    return location.replace(":///", ":/", 1).rstrip("/")
 
 
 def _check(table: hive.Table, rules: Policies) -> None:
@@ -187,13 +197,17 @@ def _partition(table: hive.Table, found: FoundPartition) -> hive.Partition:
 
 def _gone(methods: Any, table: hive.Table, found: Found, known: Sequence[str], folders: ListFolders) -> Iterator[_Gone]:
     """Yields partitions whose directories do not exist, in batches that are checked just before they are yielded."""
+    for places in _located(methods, table, [name for name in known if name not in found.seen]):
+        listed = folders([Folder(location) for location in places.values()])
+        yield {name: place for (name, place), inside in zip(places.items(), listed, strict=True) if inside is None}
+
+
+def _located(methods: Any, table: hive.Table, names: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Yields the locations of partitions by name, in batches."""
     columns = [key.name for key in table.partitionKeys]
-    unseen = [name for name in known if name not in found.seen]
-    for start in range(0, len(unseen), _BATCH):
-        stored = methods.get_partitions_by_names(table.dbName, table.tableName, unseen[start : start + _BATCH])
-        places = [(value_path(columns, one.values), one.sd.location) for one in stored]
-        listed = folders([Folder(location) for _, location in places])
-        yield {name: place for (name, place), inside in zip(places, listed, strict=True) if inside is None}
+    for start in range(0, len(names), _BATCH):
+        stored = methods.get_partitions_by_names(table.dbName, table.tableName, names[start : start + _BATCH])
+        yield {value_path(columns, one.values): one.sd.location for one in stored}
 
 
 def _dropped(

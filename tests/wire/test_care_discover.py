@@ -75,9 +75,31 @@ def test_new_directories_become_partitions(
     assert discover(metastore_server, capsys, database)[:2] == (0, found)
 
 
-def test_a_partition_that_is_refused_does_not_stop_the_others(
+def test_the_directory_of_a_partition_with_another_name_is_not_new(
     hive_client: Any, metastore_server: Server, database: str, tmp_path: Path, capsys: Capture
 ) -> None:
+    """External partitions keep their directories when they are renamed."""
+    external(hive_client, database, "t", tmp_path)
+    hive_client.add_partitions([partition(database, "t", ["1"])])
+    renamed = hive_client.get_partition(database, "t", ["1"])
+    renamed.values = ["2"]
+    hive_client.rename_partition(database, "t", ["1"], renamed)
+    assert hive_client.get_partition(database, "t", ["2"]).sd.location.endswith("/dt=1")
+    (tmp_path / "dt=3").mkdir()
+    assert discover(metastore_server, capsys, f"{database}.t")[:2] == (0, [["dt=3", "added"]])
+    assert discover(metastore_server, capsys, f"{database}.t")[:2] == (0, [])
+
+
+def test_a_partition_that_is_refused_does_not_stop_the_others(
+    hive_client: Any,
+    metastore_server: Server,
+    database: str,
+    tmp_path: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another client has added the partition that uses the directory after its name was listed."""
+    monkeypatch.setattr(discovery, "_located", lambda *_: iter(()))
     (tmp_path / "t").mkdir()
     external(hive_client, database, "t", tmp_path / "t")
     for day in (1, 2, 3):
