@@ -125,6 +125,8 @@ class Target:
                 f"{self.table}: columns must have distinct names and include the partition columns"
             )
         names = [name for name in fields if name not in keys]
+        if not names:
+            raise InvalidInsertError(f"{self.table}: all columns are partition columns; a table needs another one")
         text = f"CREATE TABLE {self.table} ({_columns(fields, names)})"
         text += f" PARTITIONED BY ({_columns(fields, keys)})" if keys else ""
         text += f" STORED AS {stored_as}"

@@ -399,5 +399,6 @@ def _nothing(target: UndropTarget) -> NotFoundError:
     number = f" with the number {target.number}" if target.number is not None else ""
     return NotFoundError(
         f"nothing of {name}{number} can be undropped: it was not dropped within METASTORE_DROP_RETENTION, was "
-        "purged, or was dropped by another user and you did not own it (`metastore dropped` lists the candidates)"
+        f"purged, or was dropped by another user and you did not own it (`metastore dropped "
+        f"{target.table.database}` lists the candidates)"
     )

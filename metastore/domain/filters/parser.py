@@ -183,7 +183,7 @@ class _Parser:
     def _constant(self) -> str:
         token = self._peek()
         if not self._starts_constant():
-            raise syntax_error("expected a constant", token)
+            raise syntax_error("expected a constant, a number or a text in quotes", token)
         self._take()
         if token.kind is Kind.STRING:
             return self._string(token)
