@@ -102,7 +102,8 @@ class PuttingBack:
         """Moves directories to the trash that were moved after the restored moment, that hold no files of that moment,
         and that nothing uses: those that overwrites in place have replaced, and those of renamed tables."""
         for location in {**self._renamed, **self._moved}:
-            if not self._settled.isdisjoint((location, *paths.ancestors(location))):
+            is_settled = not self._settled.isdisjoint((location, *paths.ancestors(location)))
+            if is_settled or self._warehouse.roots.is_in_trash(location):
                 continue
             is_filled = location in self._renamed or bool(entries(self._warehouse, location))
             if not is_filled or not self._warehouse.exists(location):

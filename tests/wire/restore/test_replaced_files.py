@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
+from metastore.services.files.reconciliation import ReconciliationService
 from tests.fixtures.database import execute
 from tests.wire.builders import partition, table
 from tests.wire.restore.catalog import TRASH, RestoredCatalog
-from tests.wire.restore.test_restored_command import reconcile
+from tests.wire.restore.test_restored_command import interrupted, reconcile
 from thrift_idl.gen.metastore.ttypes import (
     BeginWriteRequest,
     CleanRequest,
@@ -114,6 +115,23 @@ def test_overwrites_in_place(catalog: RestoredCatalog, capsys: Capture, times: i
     assert "put back" not in reconcile(catalog, capsys)
     catalog.background()
     assert shown(catalog) == BEFORE
+
+
+def test_an_interrupted_run_is_continued(
+    catalog: RestoredCatalog, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = catalog.back_up()
+    for name in ("whole", "days", "days"):
+        InPlace(catalog, name).rename().publish("later")
+    catalog.restore(file)
+    with monkeypatch.context() as patch:
+        patch.setattr(ReconciliationService, "_restart", interrupted)
+        assert catalog.command("restored", "--warehouse", str(catalog.warehouse)) != 0
+    aside = sorted((catalog.warehouse / TRASH).iterdir())
+    for _ in range(2):
+        reconcile(catalog, capsys)
+        assert shown(catalog) == BEFORE
+        assert sorted((catalog.warehouse / TRASH).iterdir()) == aside
 
 
 def test_an_overwrite_before_the_restored_moment(catalog: RestoredCatalog, capsys: Capture) -> None:
