@@ -54,9 +54,13 @@ def test_a_table_with_separators_is_one_of_text(spark: SparkSession, table_name:
     separated = "ROW FORMAT DELIMITED FIELDS TERMINATED BY '|'"
     spark.sql(f"CREATE TABLE {table_name}_2 {separated} AS SELECT 1 a, 'x' s")
     spark.sql(f"CREATE EXTERNAL TABLE {table_name}_3 (a INT, b INT) {separated} LOCATION '{tmp_path}/three'")
+    classes = "'org.apache.hadoop.mapred.TextInputFormat' OUTPUTFORMAT 'org.apache.hadoop.hive.ql.io.Any'"
+    spark.sql(f"CREATE TABLE {table_name}_4 (a INT, b INT) {separated} STORED AS INPUTFORMAT {classes}")
+    spark.sql(f"INSERT INTO {table_name}_4 VALUES (1, 2)")
+    assert rows(spark, f"{table_name}_4") == [(1, 2)]
     spark.sql(f"INSERT INTO {table_name}_3 VALUES (1, 2)")
     assert [part.read_text() for part in (tmp_path / "three").glob("part-*")] == ["1|2\n"]
-    for number in (2, 3):
+    for number in (2, 3, 4):
         (shown,) = spark.sql(f"SHOW CREATE TABLE {table_name}_{number} AS SERDE").first() or ("",)
         assert "org.apache.hadoop.mapred.TextInputFormat" in shown
 

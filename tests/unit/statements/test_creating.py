@@ -115,9 +115,24 @@ def test_row_format_without_a_format_means_text(text: str, position: str) -> Non
     assert text_tables.parse(translation.text) is None
 
 
+CLASSES = "INPUTFORMAT 'org.apache.hadoop.mapred.TextInputFormat' OUTPUTFORMAT \"org.apache.hadoop.hive.ql.io.Any\""
+
+
+@pytest.mark.parametrize("row_format", ["", "ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' "])
+def test_the_classes_of_text_without_a_serde_mean_text(row_format: str) -> None:
+    """As Athena writes them."""
+    translation = text_tables.parse(f"CREATE TABLE t (a INT) {row_format}STORED AS {CLASSES} LOCATION '/x'")
+    assert translation is not None
+    assert translation.text == f"CREATE TABLE t (a INT) {row_format}STORED AS TEXTFILE LOCATION '/x'"
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        f"CREATE TABLE t (a INT) ROW FORMAT SERDE 'x.Y' STORED AS {CLASSES}",
+        "CREATE TABLE t (a INT) STORED AS INPUTFORMAT 'x.OtherInputFormat' OUTPUTFORMAT 'y'",
+        "CREATE TABLE t (a INT) STORED AS INPUTFORMAT",
+        "CREATE TABLE inputformat (a INT)",
         "CREATE TABLE t (a INT) ROW FORMAT DELIMITED STORED AS SEQUENCEFILE",
         "CREATE TABLE t (a INT) STORED AS TEXTFILE ROW FORMAT DELIMITED",
         "CREATE TABLE t LIKE s ROW FORMAT DELIMITED",
