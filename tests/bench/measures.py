@@ -63,6 +63,7 @@ def fill(workload: Workload, sides: Sequence[Side], postgres: Postgres) -> Itera
     row = Row(f"add_partitions, {workload.batch:,} a call", workload.partitions, units=workload.batch)
     sizes: dict[str, float] = {}
     for side in sides:
+        postgres.vacuum(side)  # its maps of free space, and statistics, of all other tables are no bytes of partitions
         before = _size(postgres, side)
         with closing(Connection(side)) as connection:
             for request in workload.create():
