@@ -26,6 +26,7 @@ from metastore.client.structs import Table
 from metastore.domain.care_plan import COMPACTION
 from metastore.domain.discovery import Folder, ListFolders
 from metastore.domain.partition_names import DEFAULT_PARTITION
+from spark_client.care_undeclared import undeclared_columns
 from spark_client.context import Context, check_kind, context_of, reject_remote, require
 from spark_client.errors import (
     InvalidInsertError,
@@ -55,6 +56,7 @@ _GROUP_BYTES: Final = 1 << 30
 _GROUP: Final = 100
 """A group of partitions that are rewritten by one job has at most so many partitions and bytes."""
 _TASK_BYTES: Final = 128 << 20
+_NAMED: Final = 5  # columns in an outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +299,10 @@ def _rewrite(context: Context, table: Table, group: Sequence[CarePartition]) -> 
     try:
         check_names(context.spark, table, seen)
         seen = with_files(Files(context.spark), seen, current)
+        if lost := undeclared_columns(context, table, (seen[values] for values in current)):
+            outcome = f"skipped: files have columns that the table does not declare: {', '.join(lost[:_NAMED])}"
+            yield from (_compaction(table, one, outcome) for one in current.values())
+            return
         insert = Insert(
             f"{table.database}.{table.name}",
             _rows(context, table, list(current.values())),

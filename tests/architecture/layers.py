@@ -46,7 +46,7 @@ LAYERS: dict[str, list[tuple[str, ...]]] = {
         ("table",),
         ("scan",),
         ("write",),
-        ("survey", "joins", "waiting", "care_columns"),
+        ("survey", "joins", "waiting", "care_columns", "care_undeclared"),
         ("care", "care_statistics"),
         ("statements.grammar",),
         ("statements.run",),

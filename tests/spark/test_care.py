@@ -210,6 +210,38 @@ def test_a_table_without_partitions(spark: Session, table_name: str) -> None:
         spark.sql(f"OPTIMIZE {table_name} WHERE id = 1")
 
 
+@pytest.mark.parametrize("format_", ["parquet", "orc"])
+def test_files_with_undeclared_columns_are_left(spark: Session, table_name: str, tmp_path: Path, format_: str) -> None:
+    """A rewrite would lose them. Names may differ in case."""
+    place = tmp_path / "t" / "p=1"
+    for number in range(4):
+        more = ", 7 AS extra" if number == 2 else ""
+        fields = "'a', 1, 'Zz', 2" if number == 3 else "'A', 1"
+        rows = spark.sql(f"SELECT {number} AS ID, array(named_struct({fields})) AS S{more}")
+        rows.coalesce(1).write.mode("append").format(format_).save(str(place))
+    spark.sql(
+        f"CREATE EXTERNAL TABLE {table_name} (id INT, s ARRAY<STRUCT<a: INT>>) PARTITIONED BY (p INT) "
+        f"STORED AS {format_} LOCATION '{tmp_path}/t' TBLPROPERTIES ({QUIET})"
+    )
+    spark.sql(f"MSCK REPAIR TABLE {table_name}")
+    before = sorted(path.name for path in place.iterdir())
+
+    def outcomes() -> list[str]:
+        return [row.outcome for row in spark.sql(f"OPTIMIZE {table_name}").collect()]
+
+    assert outcomes() == ["skipped: files have columns that the table does not declare: S.Zz, extra"]
+    assert sorted(path.name for path in place.iterdir()) == before
+    spark.sql(f"DROP TABLE {table_name}")
+    spark.sql(
+        f"CREATE EXTERNAL TABLE {table_name} (id INT, s ARRAY<STRUCT<a: INT, zz: INT>>, extra INT) "
+        f"PARTITIONED BY (p INT) STORED AS {format_} LOCATION '{tmp_path}/t' TBLPROPERTIES ({QUIET})"
+    )
+    spark.sql(f"MSCK REPAIR TABLE {table_name}")
+    assert outcomes() == ["compacted"]
+    found = spark.sql(f"SELECT id, s[0].a, s[0].zz, extra FROM {table_name} ORDER BY id").collect()
+    assert [tuple(row) for row in found] == [(0, 1, None, None), (1, 1, None, None), (2, 1, None, 7), (3, 1, 2, None)]
+
+
 def test_rows_of_a_merged_file_have_the_order_of_the_files(spark: Session, table_name: str) -> None:
     make(spark, table_name)
     for start in (0, 1000, 2000, 3000):
