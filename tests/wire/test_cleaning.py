@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -352,11 +353,25 @@ def test_a_moved_table_is_cleaned_at_its_new_location(metastore_client: Any, met
     assert [file for file in files_below(new) if not file.startswith("_versions/")] == []
 
 
-def test_dropping_a_partition_removes_its_replaced_files(metastore_client: Any, written: Name, root: str) -> None:
+def test_dropping_a_partition_sets_its_replaced_files_aside(metastore_client: Any, written: Name, root: str) -> None:
+    """Until their retention ends, the overwrite can be undone."""
     overwrite(metastore_client, written, root)
     metastore_client.drop_partition(*written, ["1"], True)
-    assert files_below(root) == set()
+    (aside,) = files_below(root)
+    assert re.fullmatch(r"_versions/dropped_\d+/ds=1/part-0", aside)
     metastore_client.add_partition(partition(*written, ["1"]))
+    assert clean(metastore_client, written, graceMillis=None).locations == []
+    assert [one.location for one in clean(metastore_client, written).locations] == [
+        f"{root}/{aside.removesuffix('/part-0')}"
+    ]
+    assert files_below(root) == set()
+
+
+def test_a_drop_for_good_removes_replaced_files(metastore_client: Any, written: Name, root: str) -> None:
+    overwrite(metastore_client, written, root)
+    purged = EnvironmentContext({"ifPurge": "true"})
+    metastore_client.drop_partition_with_environment_context(*written, ["1"], True, purged)
+    assert files_below(root) == set()
     assert clean(metastore_client, written).locations == []
 
 

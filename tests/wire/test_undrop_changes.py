@@ -16,7 +16,7 @@ from metastore.storage.repositories.drops import Drops
 from tests.wire.builders import descriptor, partition, table
 from tests.wire.test_file_faults import ALL, Installation, Killed, published, renamed, rows
 from thrift_idl.gen.hive_metastore.ttypes import Database
-from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, UndropRequest
+from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CleanRequest, UndropRequest
 
 pytestmark = pytest.mark.slow
 
@@ -84,6 +84,30 @@ def test_overwritten_files_of_a_renamed_table(installation: Installation) -> Non
     renamed(installation, "db", "weeks")
     undrop(installation, "db.weeks")
     assert rows(installation) == ALL
+
+
+def test_overwritten_files_of_a_dropped_partition(installation: Installation) -> None:
+    """Both the drop and the overwrite can be undone."""
+    published(installation)
+    installation.call("drop_partition", "db", "days", ["1"], True)
+    installation.call("clean", CleanRequest(graceMillis=None))
+    undrop(installation, "db.days")
+    assert rows(installation) == ALL - {"db.db/days/ds=1"} | {"new"}
+    undrop(installation, "db.days")
+    assert rows(installation) == ALL
+    installation.call("clean", CleanRequest(graceMillis=0))
+    assert rows(installation) == ALL
+
+
+def test_the_next_partition_does_not_show_overwritten_files(installation: Installation) -> None:
+    published(installation)
+    installation.call("drop_partition", "db", "days", ["1"], True)
+    installation.call("add_partition", partition("db", "days", ["1"]))
+    assert installation.call("get_partition", "db", "days", ["1"]).sd.location.endswith("/ds=1")
+    assert [*(installation.warehouse / "db.db/days/ds=1").iterdir()] == []
+    installation.call("clean", CleanRequest(graceMillis=0))
+    assert not [*(installation.warehouse / "db.db/days/_versions").rglob("part*")]
+    assert installation.call("check_files", CheckFilesRequest()).problems == []
 
 
 @pytest.mark.parametrize("name", [None, "weeks"])

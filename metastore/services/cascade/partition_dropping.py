@@ -9,8 +9,10 @@ from metastore.encoding.binary import EncodedList
 from metastore.errors import NotFoundError
 from metastore.services.cascade.dependencies import rewrite
 from metastore.services.cascade.retention import Retention
-from metastore.services.files.open_writes import root_of
-from metastore.services.files.planning import Removal, plan_removal
+from metastore.services.files.moves import Move
+from metastore.services.files.open_writes import move_registered_directory, root_of
+from metastore.services.files.ownership import without_borrowed
+from metastore.services.files.planning import Removal, plan_moves, plan_removal
 from metastore.services.files.replaced_locations import replaced_at_defaults
 from metastore.services.rules.events import table_text
 from metastore.services.rules.table_data import check_unprotected, locations_of_partition, owns_data, without_owned
@@ -19,6 +21,7 @@ from metastore.storage.references import StoredTable
 from metastore.storage.repositories.drops import PARTITIONS, NewDrop
 from metastore.storage.repositories.partitions_write import DeletedPartitions
 from metastore.storage.unit_of_work import UnitOfWork
+from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 from thrift_idl.gen.hive_metastore.ttypes import Partition
 
@@ -65,7 +68,9 @@ class PartitionDropping:
     def _plan_removal(
         self, work: UnitOfWork, stored: StoredTable, dropped: DeletedPartitions, drop_id: int | None
     ) -> list[int]:
-        """Plans the removal of the partitions' files, and of replaced files at their default locations."""
+        """Plans the removal of the partitions' files. Replaced files at their default locations move aside, so that the
+        overwrite can still be undone, or are removed if the drop cannot be undone.
+        """
         partitions, root = dropped.encoded.decode(), root_of(stored)
         table_location = stored.encoded.decode().sd.location
         locations = [text for one in partitions for text in locations_of_partition(one, table_location)]
@@ -73,5 +78,13 @@ class PartitionDropping:
             locations = without_owned(work, stored.ref, locations)
         replaced = replaced_at_defaults(work, stored, dropped.names)
         removal = Removal(table_id=stored.ref.id, root=root, own=[root])
-        operations = plan_removal(work, self._warehouse, replaced, removal)
+        if drop_id is None:
+            operations = plan_removal(work, self._warehouse, replaced, removal)
+        else:
+            inside = without_borrowed(work, self._warehouse.roots.within(replaced))
+            aside = paths.join(root, paths.VERSIONS, f"dropped_{drop_id}")
+            moves = [Move(text, aside + text.removeprefix(root)) for text in inside]
+            for move in moves:
+                move_registered_directory(work, stored.ref.id, move.source, move.target)
+            operations = plan_moves(work, None, moves, stored.ref.id, root)
         return operations + plan_removal(work, self._warehouse, locations, removal._replace(drop_id=drop_id))

@@ -32,10 +32,10 @@ def check_unblocked(work: UnitOfWork, locations: Sequence[str]) -> None:
 
 
 def plan_moves(
-    work: UnitOfWork, attempt: Attempt, moves: Sequence[Move], table_id: int, root: str | None = None
+    work: UnitOfWork, attempt: Attempt | None, moves: Sequence[Move], table_id: int, root: str | None = None
 ) -> list[int]:
     """Plans moves of a table's directories. Directories below `root` that become empty are removed. Without `root`, the
-    table itself moves.
+    table itself moves. `attempt`: None if nothing can be where they move to.
 
     Raises InvalidOperationError if another object has a location there, or where one moves to: the table would take the
     files of that object, or give it its own. External tables that point into the table's directory do not count.
@@ -43,7 +43,8 @@ def plan_moves(
     if not moves:
         return []
     require_own_files(work, [location for move in moves for location in move], "moved")
-    attempt.require_free(moves)
+    if attempt:
+        attempt.require_free(moves)
     check_unblocked(work, [location for move in moves for location in move])
     canonical = [(paths.canonical(move.source), paths.canonical(move.target)) for move in moves]
     check_available(work.locations.owners([location for move in canonical for location in move], table_id))

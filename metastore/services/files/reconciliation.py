@@ -84,7 +84,7 @@ class ReconciliationService:
         if problem:
             unowned = [*map(paths.canonical, self._unowned())]
             findings += [Finding(text, UNOWNED) for text in _left(unowned, putting.explained)]
-            findings += self._remove_markers(unowned, dry_run=dry_run)
+            findings += self._remove_markers(unowned, putting.put_back, dry_run=dry_run)
             with self._store.read() as work:
                 cancelled = [each for each in work.lineage.pending_removals() if each.id not in moved]
                 findings += [Finding(each.location, CANCELLED) for each in cancelled]
@@ -206,9 +206,9 @@ class ReconciliationService:
                 if back.isdisjoint((key, *paths.ancestors(key))) and self._warehouse.is_missing(text):
                     yield key
 
-    def _remove_markers(self, unowned: Sequence[str], *, dry_run: bool) -> list[Finding]:
+    def _remove_markers(self, unowned: Sequence[str], put_back: Iterable[str], *, dry_run: bool) -> list[Finding]:
         """Deletes the markers of lost writes in directories that the catalog uses."""
-        found = dict.fromkeys(stale_markers(self._store, self._warehouse, unowned))
+        found = dict.fromkeys(stale_markers(self._store, self._warehouse, unowned, sorted(put_back)))
         for text in found if not dry_run else ():
             self._warehouse.delete_directory(text)
         return [Finding(text, UNMARKED) for text in found]

@@ -154,7 +154,7 @@ def _without_locations(owner: Owner) -> tuple[object, ...]:
 def replaced_at_defaults(work: UnitOfWork, stored: StoredTable, names: Iterable[str]) -> list[str]:
     """Returns the default locations of dropped partitions that are retired.
 
-    Their files must be removed with the drop: the next partition of that name would show them again.
+    Their files must leave with the drop: the next partition of that name would show them again.
     """
     defaults = {text for name in names for text in _defaults(stored, name)}
     return [text for text, use in work.locations.retired(defaults).items() if use.itself]

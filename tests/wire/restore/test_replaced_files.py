@@ -235,6 +235,30 @@ def test_markers_of_lost_overwrites(catalog: RestoredCatalog, capsys: Capture) -
     assert marked() == []
 
 
+def test_markers_beside_files_that_were_put_back(catalog: RestoredCatalog, capsys: Capture) -> None:
+    """The versions of the lost writes stay in the trash, because the table was used before the reconciliation."""
+    file = catalog.back_up()
+    root = catalog.warehouse / "db.db/days"
+    for day in "12":
+        query = catalog.call("begin_write", BeginWriteRequest("db", "days")).queryId
+        place = root / "_versions" / query / f"ds={day}"
+        place.mkdir(parents=True)
+        (place / f"part-{query}").write_text("later")
+        entry = PublishPartition([day], PublishMode.OVERWRITE, f"file:{place}", [])
+        catalog.call("publish", PublishRequest("db", "days", query, [entry]))
+        (root / f"ds={day}" / f"{NEWER_ROWS_MARKER}{query}").touch()
+    catalog.drop("days")
+    catalog.restore(file)
+    write = catalog.call("begin_write", BeginWriteRequest("db", "days")).queryId
+    (root / "ds=1").mkdir(parents=True)
+    (root / "ds=1" / f"part-{write}").write_text("between")
+    entry = PublishPartition(["1"], PublishMode.APPEND, f"file:{root}/ds=1", [])
+    catalog.call("publish", PublishRequest("db", "days", write, [entry]))
+    reconcile(catalog, capsys)
+    assert sorted(path.name for path in (root / "ds=2").iterdir()) == ["part-0"]
+    assert "between" in catalog.rows("days")
+
+
 def test_rows_appended_since_are_shown_at_once(catalog: RestoredCatalog, capsys: Capture) -> None:
     def highest() -> int:
         return int(catalog.call("plan_scan", ScanRequest("db", "whole")).highestWrite)
