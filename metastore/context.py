@@ -160,6 +160,22 @@ request_key: ContextVar[RequestKey | None] = ContextVar("request_key", default=N
 """The key of the current request. The transaction that makes its change records it."""
 
 
+@dataclass(frozen=True, slots=True)
+class ParameterChange:
+    """Parameters to set and to remove, whatever the others are by now."""
+
+    updates: Mapping[str, str]
+    removals: Sequence[str]
+
+    def applied(self, present: Mapping[str, str]) -> dict[str, str]:
+        """Returns the parameters after the change."""
+        return {key: value for key, value in {**present, **self.updates}.items() if key not in self.removals}
+
+
+parameter_change: ContextVar[ParameterChange | None] = ContextVar("parameter_change", default=None)
+"""The change of a database's parameters that the current call makes. None: the call has all parameters."""
+
+
 reply_memory: ContextVar[Callable[[int], None] | None] = ContextVar("reply_memory", default=None)
 """The function that `claim_reply_memory` calls. None: the call is not limited, because it must not be repeated."""
 

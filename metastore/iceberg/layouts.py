@@ -127,6 +127,8 @@ def _check_source(columns: Mapping[int, Field], source: int, transform: str, wha
         raise invalid(f"Cannot use non-primitive source field for {what}: {base_type(column.type)}")
     if not column.structs and not nested:
         raise invalid(f"Invalid parent of the source of {what}: only structs are allowed")
+    if re.fullmatch(r"(?:bucket|truncate)\[0*\]", transform):
+        raise invalid(f"Invalid width of the transform of {what}: {transform} (must be > 0)")
     name = re.sub(r"\[\d+\]$", "", transform)
     kind = base_type(column.type)
     if kind not in _TYPES.get(name, (kind,)) or (name == "identity" and kind in _NEITHER):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from metastore.context import ParameterChange, parameter_change
 from metastore.domain.names import fold
 from metastore.errors import AlreadyExistsError, InvalidOperationError, MetastoreError
 from metastore.iceberg.errors import ALREADY_EXISTS, BAD_REQUEST, NO_NAMESPACE, NOT_EMPTY, RestError, rest_error
@@ -17,6 +18,7 @@ _LOCATION: Final = "location"
 _COMMENT: Final = "comment"
 _OWNER: Final = "hive.metastore.database.owner"
 _OWNER_TYPE: Final = "hive.metastore.database.owner-type"
+_FIELDS: Final = (_LOCATION, _COMMENT, _OWNER, _OWNER_TYPE)
 _OWNER_TYPES: Final = {"USER": PrincipalType.USER, "ROLE": PrincipalType.ROLE, "GROUP": PrincipalType.GROUP}
 
 
@@ -67,18 +69,24 @@ class Namespaces:
         database = self._reader.database(catalog, namespace)
         present = self._reader.namespace(catalog, namespace)["properties"]
         removed = [key for key in removals if key in present]
-        if fixed := [key for key in removed if key in (_LOCATION, _COMMENT, _OWNER, _OWNER_TYPE)]:
+        if fixed := [key for key in removed if key in _FIELDS]:
             raise RestError(400, BAD_REQUEST, f"Cannot remove {', '.join(fixed)} of a database: set another value")
         database.parameters = {key: value for key, value in (database.parameters or {}).items() if key not in removed}
         _set(database, updates)
+        if _COMMENT not in updates:
+            database.description = None  # the present one stays
         missing = [key for key in removals if key not in present]
         answer = {"removed": removed, "updated": list(updates), "missing": missing}
         note_body(answer)
         if removed or updates:
+            own = {key: value for key, value in updates.items() if key not in _FIELDS}
+            token = parameter_change.set(ParameterChange(own, removed))
             try:
                 self._methods("alter_database", f"@{catalog}#{database.name}", database)
             except MetastoreError as error:
                 raise rest_error(error, NO_NAMESPACE) from error
+            finally:
+                parameter_change.reset(token)
         return answer
 
 

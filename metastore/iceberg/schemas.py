@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from metastore.iceberg.errors import invalid
 
 Schema = dict[str, Any]
-_NEWER_TYPES: Final = ("timestamp_ns", "timestamptz_ns", "variant", "unknown", "geometry", "geography")
+_NOT_IN_HIVE: Final = ("variant", "unknown", "geometry", "geography")
+_NEWER_TYPES: Final = ("timestamp_ns", "timestamptz_ns", *_NOT_IN_HIVE)
+_PRIMITIVE: Final = re.compile(
+    r"boolean|int|long|float|double|date|time|timestamp(?:tz)?(?:_ns)?|string|uuid|binary"
+    r"|fixed\[ *[0-9]+ *\]|decimal\( *[0-9]+ *, *[0-9]+ *\)"
+)
 _DEFAULTS_SINCE: Final = 3
 _DEEPEST: Final = 100  # levels of nested types
 
@@ -100,9 +106,8 @@ def check_schema(schema: Mapping[str, Any], version: int) -> None:
         seen.add(field.id)
         names.add(field.path)
         name = ".".join(field.path)
-        kind = base_type(field.type)
-        if version < _DEFAULTS_SINCE and kind in _NEWER_TYPES:
-            problems.append(f"Invalid type for {name}: {kind} is not supported until v3")
+        if problem := _type_problem(field.type, version):
+            problems.append(f"Invalid type for {name}: {problem}")
         if version < _DEFAULTS_SINCE and field.given.get("initial-default") is not None:
             problems.append(f"Invalid initial default for {name}: non-null default is not supported until v3")
     if problems:
@@ -110,6 +115,16 @@ def check_schema(schema: Mapping[str, Any], version: int) -> None:
     for number in _identifiers(schema):
         if number not in seen:
             raise invalid(f"Cannot add field {number} as an identifier field: it does not exist")
+
+
+def _type_problem(given: Any, version: int) -> str | None:
+    kind = base_type(given)
+    if version < _DEFAULTS_SINCE and kind in _NEWER_TYPES:
+        return f"{kind} is not supported until v3"
+    if kind in _NOT_IN_HIVE:
+        return f"{kind} is not served, because Hive has no such type"
+    is_known = not isinstance(given, str) or _PRIMITIVE.fullmatch(given)
+    return None if is_known else f"Iceberg has no type {given!r}"
 
 
 def base_type(kind: Any) -> str:

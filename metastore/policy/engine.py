@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from metastore.bounded_fetch import fetch, make_opener
+from metastore.domain.privileges import OWNER_RIGHTS, Right
 from metastore.errors import ConfigurationError, UnavailableError
 from metastore.policy.decisions import DecisionCache, Identity, Resource
 
@@ -25,6 +26,7 @@ log = logging.getLogger("metastore.security")
 
 _BATCH: Final = 1000  # resources in one request
 _MAX_ANSWER: Final = 16 * 2**20  # bytes
+_KNOWN: Final = frozenset(map(str, Right))
 _PAUSE: Final = 1.0  # seconds without requests to an engine that was not reached or was too slow
 
 
@@ -117,4 +119,7 @@ def _parsed(answer: Any, count: int) -> list[frozenset[str]]:
         raise ValueError(f"its result is not a list of {count} lists of rights")
     if not all(isinstance(right, str) for each in result for right in each):
         raise ValueError("its result has rights that are not texts")
-    return [frozenset(right.upper() for right in each) for each in result]
+    rights = [frozenset(right.upper() for right in each) for each in result]
+    if unknown := frozenset().union(*rights) - _KNOWN:  # any right makes an object visible
+        raise ValueError(f"its result has rights that do not exist: {', '.join(sorted(unknown))[:100]}")
+    return [each & OWNER_RIGHTS for each in rights]

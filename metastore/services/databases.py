@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metastore.context import covers_all
+from metastore.context import covers_all, parameter_change
 from metastore.domain import events
 from metastore.domain.care import check_properties
 from metastore.domain.names import DEFAULT_CATALOG, DatabaseName, check_object_name, fold
@@ -112,6 +112,8 @@ class DatabaseService(ChangingService):
         new.description = new.description or old.description
         if new.ownerName in (None, old.ownerName):
             new.ownerType = new.ownerType or old.ownerType
+        if (change := parameter_change.get()) is not None:
+            new.parameters = change.applied(old.parameters or {})
         restore_secrets(new.parameters, old.parameters)
         check_properties(f"Database {name}", new.parameters, old.parameters)
         completed = self._completed(work, name.catalog, new)

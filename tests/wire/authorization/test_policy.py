@@ -295,7 +295,16 @@ def test_missing_and_hidden_objects_cost_the_same(application: Application, poli
 
 @pytest.mark.parametrize(
     "answer",
-    [{}, {"result": []}, {"result": [["SELECT"], []]}, {"result": ["SELECT"]}, {"result": [[1]]}, {"result": True}, []],
+    [
+        {},
+        {"result": []},
+        {"result": [["SELECT"], []]},
+        {"result": ["SELECT"]},
+        {"result": [[1]]},
+        {"result": [["FOO"]]},
+        {"result": True},
+        [],
+    ],
 )
 def test_an_answer_that_is_not_valid_rejects_the_call(application: Application, policy: Policy, answer: Any) -> None:
     policy.answer = answer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -218,6 +219,44 @@ def test_its_database_sessions_are_not_taken_for_those_of_an_older_server(consol
         found = running(connection)
     assert found
     assert all(server.revision for server in found), found
+
+
+def test_properties_of_a_namespace_that_are_set_at_once_are_all_kept(console: Console, namespace: str) -> None:
+    path = f"namespaces/{namespace}/properties"
+
+    def change(number: int) -> int:
+        updates = {f"k{number}": "v"} | ({"comment": "other"} if number == 7 else {})
+        return post(console, path, {"updates": updates, "removals": ["k"] if number == 3 else []}).status
+
+    with ThreadPoolExecutor(12) as threads:
+        assert set(threads.map(change, range(24))) == {200}
+    found = console.visitor().get(f"{V1}/namespaces/{namespace}").data["properties"]
+    assert {f"k{number}" for number in range(24)} <= found.keys()
+    assert "k" not in found
+    assert found["comment"] == "other"
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("string(5)", "Invalid type for c: Iceberg has no type 'string(5)'"),
+        ("integer", "Invalid type for c: Iceberg has no type 'integer'"),
+        ("decimal(5)", "Invalid type for c: Iceberg has no type 'decimal(5)'"),
+        ("fixed[x]", "Invalid type for c: Iceberg has no type 'fixed[x]'"),
+        ("variant", "Invalid type for c: variant is not served, because Hive has no such type"),
+        ({"type": "list", "element-id": 8, "element": "date(2)", "element-required": False}, "no type 'date(2)'"),
+    ],
+)
+def test_types_that_no_client_reads_are_rejected(console: Console, namespace: str, kind: Any, message: str) -> None:
+    fields = [{"id": 1, "name": "id", "type": "long", "required": False}]
+    fields.append({"id": 2, "name": "c", "type": kind, "required": False})
+    schema = {"type": "struct", "schema-id": 0, "fields": fields}
+    request = {"name": "t", "schema": schema, "properties": {"format-version": "3"}}
+    reply = post(console, f"namespaces/{namespace}/tables", request)
+    assert (reply.status, message in reply.data["error"]["message"]) == (400, True), reply.data
+    spec = {"spec-id": 0, "fields": [{"name": "b", "transform": "bucket[0]", "source-id": 1, "field-id": 1000}]}
+    buckets = {"name": "t", "schema": {**schema, "fields": fields[:1]}, "partition-spec": spec}
+    assert post(console, f"namespaces/{namespace}/tables", buckets).status == 400
 
 
 WRONG = (5, None, [5], {"a": None})
