@@ -19,6 +19,7 @@ MOST: Final = 10_000
 _BETWEEN: Final = ".."
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
+_LIKE_A_RANGE: Final = re.compile(r"-?[0-9][0-9-]*")
 
 
 def leading_values(table: str, types: Mapping[str, str], spec: str) -> list[str]:
@@ -84,6 +85,10 @@ def _range(spec: str, value: str) -> Iterator[str]:
         _check_order(spec, high - low)
         width = len(first) if len(first) == len(last) else 0
         yield from (f"{number:0{width}}" for number in range(low, high + 1))
+    elif _LIKE_A_RANGE.fullmatch(first) or _LIKE_A_RANGE.fullmatch(last):
+        raise InvalidInputError(
+            f"{spec} has no range of two days, as 2026-01-01..2026-01-31, or of two whole numbers, as 0..23"
+        )
     else:
         yield value
 

@@ -164,8 +164,8 @@ class Authentication(Section):
         "JSON Web Key Sets (JWKS) that verify JWTs: https URLs or file paths, separated by commas.",
         separator=",",
     )
-    jwt_issuer: str = text("", "Required issuer (`iss`) of a JWT. Unset: any issuer.")
-    jwt_audience: str = text("", "Required audience (`aud`) of a JWT. Unset: any audience.")
+    jwt_issuer: str = text("", "Issuer (`iss`) that a JWT must have; needed for authentication by JWT.")
+    jwt_audience: str = text("", "Audience (`aud`) that a JWT must have; needed for authentication by JWT.")
     jwt_user_claim: str = text("sub", "JWT claim that holds the user name.")
     jwt_groups_claim: str = text(
         "", "JWT claim that holds the groups of the user: groups, or realm_access.roles. Unset: none."
