@@ -35,7 +35,10 @@ def undeclared_columns(context: Context, table: Table, states: Iterable[Partitio
     ]
     if not paths:
         return []
-    reader = context.spark.read.option("mergeSchema", "true").format(file_format(table.storage, table.full_name))
+    # Otherwise, older Sparks fail on names that differ in case between files.
+    session = context.spark.newSession()
+    session.conf.set("spark.sql.caseSensitive", "true")
+    reader = session.read.option("mergeSchema", "true").format(file_format(table.storage, table.full_name))
     try:
         found = reader.load(paths).schema
     except (PySparkException, SparkClientError):

@@ -171,6 +171,8 @@ def test_save_as_table_overwrites_at_its_path(
     for count in (3, 1):
         data.limit(count).write.option("path", f"{scheme}{tmp_path}/t").mode("overwrite").saveAsTable(table_name)
         assert rows(spark, table_name) == [(number,) for number in range(count)]
+    if not is_there("4.0"):
+        return  # Spark 3.5 itself replaces such a table
     with pytest.raises(QueryExecutionException, match=r"cannot be replaced by a table with other columns.*not empty"):
         data.selectExpr("id AS other").write.option("path", f"{tmp_path}/t").mode("overwrite").saveAsTable(table_name)
     assert rows(spark, table_name) == [(0,)]
