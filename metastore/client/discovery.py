@@ -85,7 +85,7 @@ def repair(
     raw = methods.get_table(database, table)
     known, found = _found(methods, raw, folders, newer=False)
     if add:
-        yield from _added(methods, raw, found.new, dry_run=False)
+        yield from _added(methods, raw, found, known, dry_run=False)
     if drop:
         yield from _dropped(methods, raw, _gone(methods, raw, found, known, folders), may_drop=True, dry_run=False)
 
@@ -104,7 +104,7 @@ def _discover(
     known, found = _found(methods, raw, folders, newer=newer)
     if found.strange:
         yield Discovered("", raw.sd.location, _ignored(found.strange))
-    yield from _added(methods, raw, found.new, dry_run=dry_run)
+    yield from _added(methods, raw, found, known, dry_run=dry_run)
     if rules.discovery_drop == OFF or newer:
         return
     if known and not found.seen:
@@ -115,19 +115,13 @@ def _discover(
 
 
 def _found(methods: Any, table: hive.Table, folders: ListFolders, *, newer: bool) -> tuple[list[str], Found]:
-    """Returns the names of the partitions, and the directories. The directory of a partition with another name, such as
-    one that was renamed, is not that of a new partition.
-    """
+    """Returns the names of the partitions, and the directories."""
     keys = [(key.name, key.type.lower()) for key in table.partitionKeys]
     known: list[str] = methods.get_partition_names(table.dbName, table.tableName, -1)
     found = find_partitions(table.sd.location, keys, known, folders, newer=newer)
     if not found.exists:
         name = f"{table.dbName}.{table.tableName}"
         raise MetastoreRefusedError(f"{name}: its directory {table.sd.location} does not exist")
-    if found.new:
-        places = _located(methods, table, [name for name in known if name not in found.seen])
-        taken = {_place(location) for batch in places for location in batch.values()}
-        found.new = [one for one in found.new if _place(one.location) not in taken]
     return known, found
 
 
@@ -154,11 +148,22 @@ def _ignored(strange: Sequence[str]) -> str:
     return f"ignored: {count}: {'; '.join(strange[:_SHOWN])}{more}"
 
 
-def _added(methods: Any, table: hive.Table, new: Sequence[FoundPartition], *, dry_run: bool) -> Iterator[Discovered]:
-    for start in range(0, len(new), _BATCH):
-        batch = new[start : start + _BATCH]
+def _added(
+    methods: Any, table: hive.Table, found: Found, known: Sequence[str], *, dry_run: bool
+) -> Iterator[Discovered]:
+    """Adds partitions and yields them. The directory of a partition with another name, such as one that was renamed, is
+    not that of a new partition: the metastore refuses to add it. Only then are the locations of the others read.
+    """
+    taken: set[str] | None = None
+    for start in range(0, len(found.new), _BATCH):
+        batch = found.new[start : start + _BATCH]
         failed = {} if dry_run else _add(methods, table, batch)
+        if taken is None and (failed or dry_run):
+            places = _located(methods, table, [name for name in known if name not in found.seen])
+            taken = {_place(location) for each in places for location in each.values()}
         for one in batch:
+            if (dry_run or one.name in failed) and _place(one.location) in (taken or ()):
+                continue
             yield Discovered(one.name, one.location, failed.get(one.name, WOULD_BE_ADDED if dry_run else ADDED))
 
 

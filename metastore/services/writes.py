@@ -81,7 +81,6 @@ class WriteService(Service):
 
         Raises:
             NotFoundError: the write has ended or was aborted.
-            UnavailableError: the log of moves cannot be written; the client must not rename anything.
             ConflictError: another write is about to rename the same path.
             InvalidInputError: a location is invalid or not the table's own; neither path of a rename names the write.
         """

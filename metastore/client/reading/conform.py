@@ -122,7 +122,7 @@ class FileMapping:
                 "Arrow does not know: read it with Spark"
             )
         found = batch.column(name)
-        if isinstance(self.lines, LineSplitter) and not column.is_key:
+        if isinstance(self.lines, LineSplitter) and not self.lines.quote and not column.is_key:
             found = text_values.accepted(found, column)
         try:
             converted = converted_array(found, column.arrow)

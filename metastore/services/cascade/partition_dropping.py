@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from uuid import uuid4
 
 from metastore.domain import events
 from metastore.encoding.binary import EncodedList
@@ -10,7 +11,7 @@ from metastore.errors import NotFoundError
 from metastore.services.cascade.dependencies import rewrite
 from metastore.services.cascade.retention import Retention
 from metastore.services.files.moves import Move
-from metastore.services.files.open_writes import move_registered_directory, root_of
+from metastore.services.files.open_writes import root_of
 from metastore.services.files.ownership import without_borrowed
 from metastore.services.files.planning import Removal, plan_moves, plan_removal
 from metastore.services.files.replaced_locations import replaced_at_defaults
@@ -82,9 +83,9 @@ class PartitionDropping:
             operations = plan_removal(work, self._warehouse, replaced, removal)
         else:
             inside = without_borrowed(work, self._warehouse.roots.within(replaced))
-            aside = paths.join(root, paths.VERSIONS, f"dropped_{drop_id}")
-            moves = [Move(text, aside + text.removeprefix(root)) for text in inside]
-            for move in moves:
-                move_registered_directory(work, stored.ref.id, move.source, move.target)
+            # A random name: after a restore of the database, numbers of drops recur.
+            aside = paths.join(root, paths.VERSIONS, f"dropped_{uuid4().hex}")
+            moves = [Move(text, paths.canonical(aside + text.removeprefix(root))) for text in inside]
+            work.retired_locations.move_each(stored.ref.id, moves)
             operations = plan_moves(work, None, moves, stored.ref.id, root)
         return operations + plan_removal(work, self._warehouse, locations, removal._replace(drop_id=drop_id))

@@ -9,6 +9,7 @@ no later files for them (decision 023). A file of the log contains the operation
 from __future__ import annotations
 
 import json
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -24,6 +25,7 @@ from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
 from metastore.warehouse.filesystem import Warehouse
 
+log = logging.getLogger("metastore.files")
 MOVES: Final = ".metastore_moves"
 """The directory of the log, in each root."""
 
@@ -84,51 +86,53 @@ def log_made(warehouse: Warehouse, made: Iterable[str], moment: Moment) -> None:
 
     `moment`: before the transaction that refers to them, whose events are later. Raises UnavailableError.
     """
-    locations = sorted(warehouse.roots.deletable(made))  # roots stay in any case
-    _log(warehouse, [LoggedMove(uuid4().hex, MAKE, text, text, None, moment.at) for text in locations], moment)
+    by_root: dict[str, list[str]] = defaultdict(list)
+    for location, root in sorted(warehouse.roots.deletable(made).items()):  # roots stay in any case
+        by_root[root].append(location)
+    event = moment.event + 1
+    for root, locations in by_root.items():
+        moves = (LoggedMove(uuid4().hex, MAKE, text, text, None, moment.at) for text in locations)
+        _write(warehouse, root, event, [_fields(move, event) for move in moves])
 
 
 def log_renames(warehouse: Warehouse, renames: Iterable[tuple[str, str]], moment: Moment, kind: str = RENAME) -> None:
     """Writes into the log that a client is about to rename directories, or all visible entries of one, or that it has
     renamed them back (`kind`).
 
-    `renames`: canonical (source, target). Those outside of the roots are left out. Raises UnavailableError.
+    `renames`: canonical (source, target). Those outside of the roots are left out, and entries of a root, which a
+    restore does not move. A log that cannot be written is a
+    warning: a restore cannot follow these renames then, but the client's write goes on.
     """
-    whole: list[tuple[str, str]] = []
-    entered: dict[tuple[str, str], set[str]] = defaultdict(set)  # names of entries, by their directories
+    parents = {source: paths.canonical(paths.parent(source)) for source, _ in renames}
+    roots = warehouse.roots.deletable([*parents, *parents.values()])
+    by_root: dict[str, list[LoggedMove]] = defaultdict(list)
+    entered: dict[tuple[str, str, str], set[str]] = defaultdict(set)  # names of entries, by root and directories
     for source, target in renames:
-        if not warehouse.roots.within([source]):
-            continue
-        if paths.name(source) == paths.name(target):
-            ends = paths.canonical(paths.parent(source)), paths.canonical(paths.parent(target))
-            entered[ends].add(paths.name(source))
-        else:
-            whole.append((source, target))
-    moves = [LoggedMove(uuid4().hex, kind, *ends, None, moment.at) for ends in whole]
-    moves += [LoggedMove(uuid4().hex, kind, *ends, frozenset(names), moment.at) for ends, names in entered.items()]
-    _log(warehouse, moves, moment)
+        is_entry = paths.name(source) == paths.name(target)
+        root = roots.get(parents[source] if is_entry else source)
+        if root and is_entry:
+            entered[root, parents[source], paths.canonical(paths.parent(target))].add(paths.name(source))
+        elif root:
+            by_root[root].append(LoggedMove(uuid4().hex, kind, source, target, None, moment.at))
+    for (root, inside, into), names in entered.items():
+        by_root[root].append(LoggedMove(uuid4().hex, kind, inside, into, frozenset(names), moment.at))
+    for root, moves in by_root.items():
+        try:
+            _write(warehouse, root, moment.event + 1, [_fields(move, moment.event + 1) for move in moves])
+        except MetastoreError as error:
+            log.warning("Renames in %s are not logged, so that a restore cannot follow them: %s", root, error)
 
 
 def log_returned(store: Store, warehouse: Warehouse, query_id: str, renames: Iterable[tuple[str, str]]) -> None:
     """Writes into the log that the renames of a write that is not published were undone, or never made.
 
-    Those whose targets still exist are left out. Raises UnavailableError.
+    Those whose targets still exist are left out. Raises UnavailableError if they cannot be read.
     """
     away = renamed_away(query_id, renames)
     if undone := [(target, source) for source, target in away if not warehouse.exists(target)]:
         with store.read() as work:
             moment = work.file_operations.moment()
         log_renames(warehouse, undone, moment, RETURN)
-
-
-def _log(warehouse: Warehouse, moves: Iterable[LoggedMove], moment: Moment) -> None:
-    """Writes moves into the log that the events after a moment precede."""
-    by_root: dict[str, list[LoggedMove]] = defaultdict(list)
-    for move in moves:
-        by_root[warehouse.roots.root_of(move.source)].append(move)
-    event = moment.event + 1
-    for root, logged in by_root.items():
-        _write(warehouse, root, event, [_fields(move, event) for move in logged])
 
 
 def _write(warehouse: Warehouse, root: str, event: int, fields: list[dict[str, Any]]) -> None:

@@ -60,6 +60,12 @@ _MOVE = text("""
         root = CASE WHEN root = :source THEN :target ELSE root END
     WHERE table_id = :table_id AND kind = 'remove' AND reason = 'replaced'
 """)
+_MOVE_EACH = text("""
+    UPDATE file_operations AS known SET location = new.target
+    FROM unnest(cast(:sources AS text[]), cast(:targets AS text[])) AS new(source, target)
+    WHERE known.table_id = :table_id AND known.kind = 'remove' AND known.reason = 'replaced'
+        AND known.location = new.source
+""")
 _SCHEDULE = text("""
     UPDATE file_operations AS known SET reason = new.reason, places = string_to_array(new.places, E'\\x01'), root = '',
         drop_id = NULL, decided_at = now(), lease_ends_at = now() + :lease, look_at = NULL,
@@ -150,6 +156,11 @@ class RetiredLocations(Repository):
         """
         for statement in (_CLEAR_TARGET, _MOVE):
             self._connection.execute(statement, {"table_id": table_id, "source": source, "target": target})
+
+    def move_each(self, table_id: int, moves: Sequence[tuple[str, str]]) -> None:
+        """Updates the records of retired locations (source, target) that move, and of none below them."""
+        sources, targets = [source for source, _ in moves], [target for _, target in moves]
+        self._connection.execute(_MOVE_EACH, {"table_id": table_id, "sources": sources, "targets": targets})
 
 
 def _of(table_ids: Sequence[int] | None) -> list[Any]:

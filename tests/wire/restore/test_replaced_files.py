@@ -10,7 +10,7 @@ import pytest
 from metastore.domain.newer_rows_marker import NEWER_ROWS_MARKER
 from metastore.services.files.reconciliation import ReconciliationService
 from tests.fixtures.database import execute
-from tests.wire.builders import partition, table
+from tests.wire.builders import descriptor, partition, table
 from tests.wire.restore.catalog import TRASH, RestoredCatalog
 from tests.wire.restore.test_restored_command import interrupted, reconcile
 from thrift_idl.gen.metastore.ttypes import (
@@ -43,10 +43,10 @@ def catalog(make_database: Callable[..., str], tmp_path: Path) -> Iterator[Resto
 class InPlace:
     """An overwrite of the table `whole`, or of the first day of `days`, as our client makes it."""
 
-    def __init__(self, catalog: RestoredCatalog, name: str) -> None:
+    def __init__(self, catalog: RestoredCatalog, name: str, place: Path | None = None) -> None:
         self.catalog, self.name = catalog, name
         self.query = str(catalog.call("begin_write", BeginWriteRequest("db", name)).queryId)
-        root = catalog.warehouse / "db.db" / name
+        root = place or catalog.warehouse / "db.db" / name
         if name == "whole":
             self.folder = root
             self.away = [(file, root / f"_temp_{self.query}" / file.name) for file in sorted(root.glob("part-*"))]
@@ -132,6 +132,31 @@ def test_an_interrupted_run_is_continued(
         reconcile(catalog, capsys)
         assert shown(catalog) == BEFORE
         assert sorted((catalog.warehouse / TRASH).iterdir()) == aside
+
+
+@pytest.mark.parametrize("is_root", [True, False])
+def test_a_log_that_cannot_be_written_does_not_stop_a_write(
+    make_database: Callable[..., str], tmp_path: Path, capsys: Capture, caplog: pytest.LogCaptureFixture, is_root: bool
+) -> None:
+    """A restore moves nothing in a table whose directory is itself a root."""
+    root = tmp_path / "place"
+    place = root if is_root else root / "t"
+    place.mkdir(parents=True)
+    catalog = RestoredCatalog(make_database, tmp_path, allowed_locations=str(root))
+    sd, external = descriptor(f"file:{place}"), {"EXTERNAL": "TRUE"}
+    catalog.call("create_table", table("db", "whole", sd=sd, tableType="EXTERNAL_TABLE", parameters=external))
+    (place / "part-0").write_text("before")
+    if not is_root:
+        (root / ".metastore_moves").touch()
+    file = catalog.back_up()
+    write = InPlace(catalog, "whole", place)
+    assert ("are not logged" in caplog.text) is not is_root
+    write.rename().publish("later")
+    catalog.restore(file)
+    if is_root:
+        reconcile(catalog, capsys, "--allowed-locations", str(root))
+    assert [path.read_text() for path in place.glob("part-*")] == ["later"]
+    catalog.close()
 
 
 def test_an_overwrite_before_the_restored_moment(catalog: RestoredCatalog, capsys: Capture) -> None:
