@@ -25,7 +25,8 @@ def undeclared_columns(context: Context, table: Table, states: Iterable[Partitio
     """Returns the names of columns, and of fields of structs, that files of partitions have beyond the table's.
 
     `states`: with the names of the files. Files of this library have the columns that the table had when they were
-    written, and are not read. Nothing is returned if the types of the files differ, so that Spark cannot merge them.
+    written, and are not read. Nothing is returned if Spark cannot merge the types of the files, or may not read
+    them by path.
     """
     paths = [
         f"{state.location.rstrip('/')}/{name}"
