@@ -63,11 +63,11 @@ def fill(workload: Workload, sides: Sequence[Side], postgres: Postgres) -> Itera
     row = Row(f"add_partitions, {workload.batch:,} a call", workload.partitions, units=workload.batch)
     sizes: dict[str, float] = {}
     for side in sides:
-        postgres.vacuum(side)  # its maps of free space, and statistics, of all other tables are no bytes of partitions
-        before = _size(postgres, side)
         with closing(Connection(side)) as connection:
             for request in workload.create():
                 connection.call(request)
+        postgres.vacuum(side)  # its maps of free space, and statistics, of all other tables are no bytes of partitions
+        before = _size(postgres, side)
         cpu = side.cpu()
         row.timings[side.name] = spread(side, workload.add(), connections)
         row.cpu[side.name] = 1000 * (side.cpu() - cpu) / row.timings[side.name].calls

@@ -14,6 +14,7 @@ from metastore.services import sizes
 from metastore.services.authorization.everyone import Everyone
 from metastore.services.sizes import SizeService
 from metastore.storage.pages import sizes as repository
+from metastore.storage.queries.parameter_figures import SUMMED
 from metastore.storage.queries.visibility import EVERYTHING
 from tests.fixtures.application import called, counted
 from tests.wire.builders import partition, table
@@ -132,7 +133,7 @@ def test_growth_is_the_change_of_a_day(application: Application, service: SizeSe
 def test_large_tables_have_sums_by_their_keys(
     application: Application, service: SizeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repository, "_BATCH", text(str(repository._BATCH).replace("5000", "2")))
+    monkeypatch.setattr(repository, "_BATCH", text(str(repository._BATCH).replace(str(SUMMED), "2")))
     measured(application, service)
     query = "SELECT first, second, partitions, rows FROM partition_sums ORDER BY table_id, first"
     assert execute(application, query) == [
@@ -147,7 +148,7 @@ def test_large_tables_have_sums_by_their_keys(
 def test_a_table_that_has_shrunk_has_no_sums(
     application: Application, service: SizeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repository, "_BATCH", text(str(repository._BATCH).replace("5000", "2")))
+    monkeypatch.setattr(repository, "_BATCH", text(str(repository._BATCH).replace(str(SUMMED), "2")))
     measured(application, service)
     for name in ("t1", "t2"):
         called(application, "drop_partition", "db", name, ["a"], False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-SUMMED: Final = 5000
+SUMMED: Final = 10_000
 """Pages sum so many partitions when they are requested. Tables with more have sums from the last measurement."""
 SMALL_FILE: Final = 16 * 2**20
 """Bytes. Files of partitions whose average file is smaller count as small."""

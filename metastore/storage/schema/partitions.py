@@ -45,9 +45,6 @@ partitions = Table(
     encoded_column(),
     UniqueConstraint("table_id", "name"),
     indexed_location("partitions"),
-    # Free space in each page allows heap-only updates, which need no new index entries (PostgreSQL documentation,
-    # "Heap-Only Tuples"). A tenth is enough for one row of the usual size.
-    postgresql_with={"fillfactor": 90},
 )
 
 # The versions of a partition start at its id, shifted by this many bits: a partition that is dropped and created again
