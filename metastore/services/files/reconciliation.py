@@ -19,7 +19,7 @@ from metastore.services.files.putting_back import RECONCILED, Finding, PuttingBa
 from metastore.services.files.stale_markers import stale_markers
 from metastore.services.rules.events import database_text
 from metastore.services.rules.tables import is_view
-from metastore.storage.repositories.file_operations import MAKE, REMOVE, FileOperation
+from metastore.storage.repositories.file_operations import MAKE, MOVE, REMOVE, FileOperation
 from metastore.storage.repositories.lineage import Lineage
 from metastore.storage.repositories.lost_writes import CountedTable
 from metastore.warehouse import paths
@@ -131,7 +131,8 @@ class ReconciliationService:
                 lost.append(move)
             if operation is not None and is_undo and operation.origin:
                 returned.append(Wanted(operation.location))
-        return lost, returned
+        inside = dict.fromkeys(_moved_inside([wanted.location for wanted in returned], lost))
+        return lost, returned + [Wanted(location) for location in inside]
 
     def _wanted(self) -> Iterator[Wanted]:
         """Yields the directories of tables and partitions. A rename moves the whole directory of a table, in which its
@@ -221,6 +222,17 @@ class ReconciliationService:
                 if not is_view(struct) and struct.sd.location:
                     return [struct.sd.location, *work.partitions.locations(stored.ref)]
         return []
+
+
+def _moved_inside(locations: Iterable[str], moves: Iterable[LoggedMove]) -> Iterator[str]:
+    """Yields where subdirectories of these directories were before the first move, if they have moved by themselves."""
+    now = {location: location for location in locations}
+    for move in moves:
+        for location, place in now.items():
+            if move.kind != MAKE and move.source.startswith(f"{place}/"):
+                yield location + move.source.removeprefix(place)
+            elif f"{place}/".startswith(f"{move.source}/") and (move.names is None or move.kind == MOVE):
+                now[location] = move.target + place.removeprefix(move.source)
 
 
 def _left(unowned: Iterable[str], explained: Container[str]) -> list[str]:

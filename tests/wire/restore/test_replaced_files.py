@@ -182,6 +182,21 @@ def test_overwritten_tables_that_were_dropped_or_renamed(catalog: RestoredCatalo
     assert shown(catalog) == BEFORE
 
 
+def test_overwritten_tables_whose_drops_were_undone(catalog: RestoredCatalog, capsys: Capture) -> None:
+    names = "whole", "days"
+    for name in names:
+        catalog.drop(name)
+    file = catalog.back_up()
+    for name in names:
+        catalog.undrop(name)
+        InPlace(catalog, name).rename().publish("later")
+    catalog.restore(file)
+    reconcile(catalog, capsys)
+    for name in names:
+        catalog.undrop(name)
+    assert shown(catalog) == BEFORE
+
+
 @pytest.mark.parametrize("end", ["undone", "never renamed", "cleaned", "killed"])
 def test_overwrites_that_were_not_published(catalog: RestoredCatalog, capsys: Capture, end: str) -> None:
     file = catalog.back_up()
