@@ -3,6 +3,7 @@ which have no syntax in SQL."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from metastore.cli.client import connected
@@ -60,10 +61,20 @@ def _send(
             client.get_catalog(GetCatalogRequest(ref.objectName))
         request = GrantRevokeType.REVOKE if revoked else GrantRevokeType.GRANT
         client.grant_revoke_privileges(GrantRevokePrivilegeRequest(request, bag))
+        left = _grantors(client.list_privileges(name, kind, ref), ref, right) if revoked else ""
     if right.startswith(DENY):
         right = right.removeprefix(DENY)
         return f"{right} on {on} {'no longer denied' if revoked else 'denied'} to {principal}."
-    return f"{right} on {on} {'revoked from' if revoked else 'granted to'} {principal}."
+    also = f" {principal} still has it: {left} granted it, too." if left else ""
+    return f"{right} on {on} {'revoked from' if revoked else 'granted to'} {principal}.{also}"
+
+
+def _grantors(privileges: Iterable[HiveObjectPrivilege], ref: HiveObjectRef, right: str) -> str:
+    """Returns those who have granted a privilege on an object, as a text."""
+    same = [
+        each for each in privileges if (each.grantInfo.privilege, each.hiveObject.objectName) == (right, ref.objectName)
+    ]
+    return ", ".join(sorted({each.grantInfo.grantor or "" for each in same}))
 
 
 def show(uri: str, on: str | None, principal: str | None) -> None:

@@ -50,6 +50,16 @@ def test_location_is_granted_and_revoked(client_of: Callable[..., Any], rights: 
         register("after")
 
 
+def test_a_revoke_names_the_grants_of_others(client_of: Callable[..., Any], rights: Callable[..., str]) -> None:
+    database = new_database(client_of(ADMIN))
+    rights("grant", "SELECT", database, "alice", "--grant-option")
+    for grantor in (ADMIN, "alice"):
+        rights("grant", "SELECT", database, "bob", user=grantor)
+    told = f"SELECT on {database} revoked from bob."
+    assert rights("revoke", "SELECT", database, "bob") == f"{told} bob still has it: alice granted it, too.\n"
+    assert rights("revoke", "SELECT", database, "bob", user="alice") == f"{told}\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
