@@ -121,7 +121,8 @@ def merge(files: Any, source: str, target: str) -> None:
             if files.exists(destination):
                 remove(files, destination)
             move(files, name, destination)
-    remove(files, source)
+    if files.exists(source):  # on object stores, a directory without a marker has gone with its last entry
+        remove(files, source)
 
 
 def _rename(source: str, target: str) -> None:

@@ -11,6 +11,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
+from metastore.warehouse.filesystem import Warehouse
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import partition, table
 from tests.wire.writing import begin, publish
@@ -81,6 +82,14 @@ def test_files_follow_the_catalog(bucket: Any, database_url: str, start_metastor
         client.drop_database("db", True, True)
         assert keys(bucket) == set()
         assert client.check_files(CheckFilesRequest()).problems == []
+
+
+def test_files_move_into_a_directory_that_exists(bucket: Any) -> None:
+    put(bucket, "one/a", "one/inside/b", "two/inside/c")
+    bucket.put_object(Bucket="bucket", Key="w/db.db/two/", Body=b"")  # the marker of Hadoop's file system
+    warehouse = Warehouse("s3a://bucket/w")
+    warehouse.move_into("s3a://bucket/w/db.db/one", "s3a://bucket/w/db.db/two")
+    assert keys(bucket) == {"two/a", "two/inside/b", "two/inside/c"}
 
 
 def test_dropped_files_can_be_taken_back(
