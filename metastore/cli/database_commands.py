@@ -80,7 +80,8 @@ def restore(file: Path, **options: Any) -> None:
 @click.option(
     "--take-over",
     is_flag=True,
-    help="Reconcile even if the warehouse belongs to another catalog, which no longer exists.",
+    help="Reconcile even if the warehouse belongs to another catalog, which no longer exists, or the settings are not "
+    "those of the servers.",
 )
 @settings_options(*DATABASE, "warehouse", "allowed_locations")
 @formats()

@@ -15,13 +15,14 @@ from metastore.services.authorization.authorization import Authorization
 from metastore.services.rules.care import Conditions, conditions_of
 from metastore.services.rules.lookup import get_database, missing_table, required
 from metastore.services.service import Clock, ClockedService
-from metastore.storage.queries.parameter_figures import SUMMED
 from metastore.storage.queries.visibility import EVERYTHING, NOTHING
 from metastore.storage.unit_of_work import Store, UnitOfWork
 
 MOST_TABLES: Final = 500
 _READ: Final = 20_000
 """Partitions that one plan reads. The figures of other tables are those of their last measurement."""
+_READ_OF_EACH: Final = 5000
+"""Partitions of one table that a plan of several tables reads."""
 _SIZES: Final = ("rows", "bytes", "files", "small_files")
 
 
@@ -92,7 +93,7 @@ class CareService(ClockedService):
                 _check_exists(work, target)
             conditions = {row["id"]: conditions_of(row, now) for row in rows}
             read = [conditions[number] for number in _to_read(rows)]
-            most = _READ + 1 if len(rows) == 1 else SUMMED + 1
+            most = _READ + 1 if len(rows) == 1 else _READ_OF_EACH + 1
             live = work.care.figures([(each.rule, each.timeless) for each in read], most) if read else {}
         read_ids = {each.rule.table_id for each in read}
         planned = [
@@ -129,7 +130,7 @@ def _check_exists(work: UnitOfWork, target: TableName) -> None:
 def _to_read(rows: Sequence[Mapping[str, Any]]) -> list[int]:
     """Returns the ids of the tables whose partitions are read now: those with few, as long as the sum is bounded."""
     left, chosen = _READ, []
-    largest = _READ if len(rows) == 1 else SUMMED
+    largest = _READ if len(rows) == 1 else _READ_OF_EACH
     for row in rows:
         known = row["measured_partitions"]
         expected = 1 if not row["partitioned"] else largest if known is None else max(1, known)

@@ -28,6 +28,8 @@ class Roots:
         self.warehouse, self.named = paths.normalise(warehouse), bool(named)
         self._resolved: list[str] = []
         self.add([warehouse, *named])
+        self.configured = self.all
+        """The roots in canonical form that the settings name."""
 
     def add(self, locations: Iterable[str]) -> None:
         """Adds roots."""

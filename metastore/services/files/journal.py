@@ -212,7 +212,9 @@ class Journal:
     def forget_moves(self, age: timedelta) -> None:
         """Deletes older parts of the log of moves, unless the database was restored and may need them."""
         if not self.lineage.problem():
-            forget_moves(self.warehouse, age)
+            with self.store.transaction(audited=False) as work:
+                catalog = work.catalogs.identity()
+            forget_moves(self.warehouse, catalog, age)
 
     def renew(self) -> None:
         """Renews the leases of this process. A timer calls it, so that slow file systems do not lose operations."""

@@ -78,10 +78,26 @@ class LineageGuard:
         witness = self._read()  # first: the database may only be further than the witness
         return self._now(), witness
 
+    def why_elsewhere(self, now: Lineage, witness: Lineage | None) -> str | None:
+        """Returns the reason why the files of the catalog may be in other places than the settings say, or None."""
+        advice = ", or pass --take-over to reconcile without"
+        if witness is None:
+            is_used = (
+                f"{self._witness} does not exist, although servers of this catalog write it: is this its warehouse?"
+            )
+            return f"{is_used} Set METASTORE_WAREHOUSE{advice}" if now.counter else None
+        if witness.catalog != now.catalog:
+            return difference(now, witness)
+        outside = set(witness.roots).difference(self._warehouse.roots.within(witness.roots))
+        if outside:
+            return f"Servers use {', '.join(sorted(outside))}, too. Add it to METASTORE_ALLOWED_LOCATIONS{advice}"
+        return None
+
     def write(self, lineage: Lineage) -> None:
         """Replaces the witness, after the commit of this state."""
         fields = {name: getattr(lineage, name) for name in ("catalog", "incarnation", "counter", "event")}
         fields["timeline"] = self._timeline or 0
+        fields["roots"] = self._warehouse.roots.configured
         self._warehouse.write_file(self._witness, json.dumps(fields).encode())
         with self._lock:
             self._valid_until = 0.0
@@ -121,6 +137,7 @@ class LineageGuard:
                 int(fields["counter"]),
                 int(fields["event"]),
                 timeline=int(fields.get("timeline", 0)),
+                roots=tuple(fields.get("roots", ())),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise UnavailableError(f"{self._witness} is not a file of this server ({error}): delete it") from error

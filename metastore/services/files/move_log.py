@@ -3,13 +3,15 @@ clients rename when they overwrite in place.
 
 It survives the restore of the database to an older moment. `metastore db restored` follows each directory from that
 moment through all moves since, so that it finds the files of a table that was dropped, truncated or renamed, and takes
-no later files for them (decision 023). A file of the log contains the operations of one call in one root.
+no later files for them (decision 023). A file of the log contains the operations of one call in one root. Its name has
+the last event, and the UUID of the catalog: other catalogs may use the same allowed locations.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -23,7 +25,7 @@ from metastore.services.files.operations import DROPPED, OWNED, TRUNCATED
 from metastore.storage.repositories.file_operations import MAKE, MOVE, REMOVE, FileOperation, Moment
 from metastore.storage.unit_of_work import Store
 from metastore.warehouse import paths
-from metastore.warehouse.filesystem import Warehouse
+from metastore.warehouse.filesystem import FileEntry, Warehouse
 
 log = logging.getLogger("metastore.files")
 MOVES: Final = ".metastore_moves"
@@ -57,6 +59,9 @@ class LoggedMove(NamedTuple):
     is_partial: bool = False
 
 
+_NAME: Final = re.compile(r"(\d+)-[0-9a-f]+(?:\.([0-9a-f-]*))?\.json")
+
+
 def log_moves(warehouse: Warehouse, operations: Iterable[FileOperation]) -> dict[int, str]:
     """Writes the moves of claimed operations into the log, before they are carried out.
 
@@ -73,9 +78,9 @@ def log_moves(warehouse: Warehouse, operations: Iterable[FileOperation]) -> dict
         except MetastoreError:  # carrying it out raises the same error
             continue
     for root, logged in by_root.items():
-        event = max(operation.event or 0 for operation, _ in logged)
+        event, catalog = max((operation.event or 0, operation.catalog) for operation, _ in logged)
         try:
-            _write(warehouse, root, event, [_fields(move, operation.event) for operation, move in logged])
+            _write(warehouse, root, event, catalog, [_fields(move, operation.event) for operation, move in logged])
         except MetastoreError as error:
             errors |= {operation.id: str(error) for operation, _ in logged}
     return errors
@@ -92,7 +97,7 @@ def log_made(warehouse: Warehouse, made: Iterable[str], moment: Moment) -> None:
     event = moment.event + 1
     for root, locations in by_root.items():
         moves = (LoggedMove(uuid4().hex, MAKE, text, text, None, moment.at) for text in locations)
-        _write(warehouse, root, event, [_fields(move, event) for move in moves])
+        _write(warehouse, root, event, moment.catalog, [_fields(move, event) for move in moves])
 
 
 def log_renames(warehouse: Warehouse, renames: Iterable[tuple[str, str]], moment: Moment, kind: str = RENAME) -> None:
@@ -118,7 +123,8 @@ def log_renames(warehouse: Warehouse, renames: Iterable[tuple[str, str]], moment
         by_root[root].append(LoggedMove(uuid4().hex, kind, inside, into, frozenset(names), moment.at))
     for root, moves in by_root.items():
         try:
-            _write(warehouse, root, moment.event + 1, [_fields(move, moment.event + 1) for move in moves])
+            fields = [_fields(move, moment.event + 1) for move in moves]
+            _write(warehouse, root, moment.event + 1, moment.catalog, fields)
         except MetastoreError as error:
             log.warning("Renames in %s are not logged, so that a restore cannot follow them: %s", root, error)
 
@@ -135,8 +141,8 @@ def log_returned(store: Store, warehouse: Warehouse, query_id: str, renames: Ite
         log_renames(warehouse, undone, moment, RETURN)
 
 
-def _write(warehouse: Warehouse, root: str, event: int, fields: list[dict[str, Any]]) -> None:
-    name = f"{event:020d}-{uuid4().hex}.json"
+def _write(warehouse: Warehouse, root: str, event: int, catalog: str | None, fields: list[dict[str, Any]]) -> None:
+    name = f"{event:020d}-{uuid4().hex}.{catalog or ''}.json"
     warehouse.write_file(paths.join(root, MOVES, name), json.dumps(fields).encode(), durable=False)
 
 
@@ -153,12 +159,13 @@ def _fields(move: LoggedMove, event: int | None) -> dict[str, Any]:
     }
 
 
-def read_moves(warehouse: Warehouse, after: int) -> list[LoggedMove]:
-    """Returns the moves after this event, the oldest first. Raises UnavailableError for a file that is incomplete."""
+def read_moves(warehouse: Warehouse, catalog: str, after: int) -> list[LoggedMove]:
+    """Returns the moves of a catalog (its UUID) after this event, the oldest first. Raises UnavailableError for a file
+    that is incomplete."""
     moves: list[LoggedMove] = []
-    for location, event in _files(warehouse):
+    for file, event in _files(warehouse, catalog):
         if event > after:
-            content = warehouse.read_file(location)
+            content = warehouse.read_file(file.location)
             moves += [_parsed(fields) for fields in json.loads(content or "[]") if fields["event"] > after]
     return in_order(moves)
 
@@ -168,22 +175,22 @@ def in_order(moves: Iterable[LoggedMove]) -> list[LoggedMove]:
     return sorted(moves, key=lambda move: (move.decided_at, -len(move.source)))
 
 
-def forget_moves(warehouse: Warehouse, age: timedelta) -> None:
-    """Deletes older files of the log."""
+def forget_moves(warehouse: Warehouse, catalog: str, age: timedelta) -> None:
+    """Deletes older files of a catalog's log."""
     oldest = (datetime.now(UTC) - age).timestamp()
-    for root in warehouse.roots.all:
-        for file in warehouse.children(paths.join(root, MOVES))[0]:
-            if file.modified is not None and file.modified < oldest:
-                warehouse.delete_directory(file.location)
+    for file, _ in _files(warehouse, catalog):
+        if file.modified is not None and file.modified < oldest:
+            warehouse.delete_directory(file.location)
 
 
-def _files(warehouse: Warehouse) -> Iterator[tuple[str, int]]:
-    """Yields the files of the log, each with the largest event in it."""
+def _files(warehouse: Warehouse, catalog: str) -> Iterator[tuple[FileEntry, int]]:
+    """Yields the files of a catalog's log, each with the largest event in it. Servers of earlier versions wrote no
+    catalog into the names."""
     for root in warehouse.roots.all:
         for file in warehouse.children(paths.join(root, MOVES))[0]:
-            number = paths.name(file.location).partition("-")[0]
-            if number.isdigit():
-                yield file.location, int(number)
+            match = _NAME.fullmatch(paths.name(file.location))
+            if match and (not catalog or match[2] in (None, "", catalog)):
+                yield file, int(match[1])
 
 
 def _planned(warehouse: Warehouse, operation: FileOperation) -> LoggedMove | None:

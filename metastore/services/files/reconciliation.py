@@ -56,16 +56,16 @@ class ReconciliationService:
     def reconcile(self, *, dry_run: bool, take_over: bool = False) -> Report:
         """Moves directories that the catalog lacks back from the trash, and begins a new incarnation of the catalog.
 
-        `take_over`: also if the warehouse belongs to another catalog. Raises InvalidOperationError in that case
-        otherwise, UnavailableError if a directory cannot be moved.
+        `take_over`: also if the warehouse belongs to another catalog, or the settings are not those of its servers.
+        Raises InvalidOperationError in these cases otherwise, UnavailableError if a directory cannot be moved.
         """
         now, witness = self._journal.lineage.states()
         problem = difference(now, witness)
-        if problem and witness and witness.catalog != now.catalog and not take_over:
-            raise InvalidOperationError(problem)
+        if not take_over and (reason := self._journal.lineage.why_elsewhere(now, witness)):
+            raise InvalidOperationError(reason)
         in_trash = self._in_trash()
         since = now.problem_since or time()
-        moves, returned = self._lost_moves(now.event if now.cut is None else now.cut, in_trash, since)
+        moves, returned = self._lost_moves(now, in_trash, since)
         if not problem and any(move.kind != MAKE for move in moves):  # lost before the witness was written
             problem = f"The log of moves continues after event {now.event} of the database"
         with self._store.read() as work:  # the journal's operations, by the names of their directories in the trash
@@ -98,13 +98,13 @@ class ReconciliationService:
             event = self._restart(witness, lost)
         return Report(problem, findings, event)
 
-    def _lost_moves(self, cut: int, in_trash: Sequence[str], since: float) -> tuple[list[LoggedMove], list[Wanted]]:
+    def _lost_moves(self, now: Lineage, in_trash: Sequence[str], since: float) -> tuple[list[LoggedMove], list[Wanted]]:
         """Returns the moves after the restored moment, and the directories in the trash that some of them have undone.
 
-        `cut`: the last event of the restored moment. The journal knows moves of the present catalog, but not those of
-        clients: these are of the present catalog if they are not before `since`, in seconds since 1970.
+        The journal knows moves of the present catalog, but not those of clients: these are of the present catalog if
+        they are not before `since`, in seconds since 1970.
         """
-        logged = read_moves(self._warehouse, cut)
+        logged = read_moves(self._warehouse, now.catalog, now.event if now.cut is None else now.cut)
         manifests = (read_manifest(self._warehouse, text) for text in in_trash)
         unlogged = [manifest for manifest in manifests if manifest and not manifest.is_logged]
         logged += [

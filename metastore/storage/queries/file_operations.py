@@ -26,7 +26,10 @@ FIND_BLOCKING: Final = blocking_operations("cast(%(locations)s AS text[])")
 LOCK_FOR_REFERENCE: Final = f"{SHARED_LOCK}; {FIND_BLOCKING}"
 
 
-_LAST_EVENT: Final = "(SELECT last_event_id FROM notification_sequence)"
+# The last event, and the UUID of the catalog.
+_PRESENT: Final = (
+    "(SELECT last_event_id FROM notification_sequence), (SELECT value FROM metastore_properties WHERE name = 'guid')"
+)
 
 
 def begin_making(name: str, blocking: str) -> Prepared:
@@ -41,7 +44,7 @@ def begin_making(name: str, blocking: str) -> Prepared:
             FROM cast(:locations AS text[]) AS new(places)
             WHERE NOT EXISTS ({blocking})
             ON CONFLICT (id) DO UPDATE SET error = NULL
-            RETURNING {_LAST_EVENT}, decided_at
+            RETURNING {_PRESENT}, decided_at
         """),  # noqa: S608 - only constants
         before=f"{ASYNCHRONOUS_COMMIT}; {SHARED_LOCK}",
     )
@@ -59,7 +62,7 @@ def finish_making(name: str, blocking: str) -> Prepared:
     )
 
 
-MOMENT: Final = Prepared("moment", text(f"SELECT {_LAST_EVENT}, clock_timestamp()"))
+MOMENT: Final = Prepared("moment", text(f"SELECT {_PRESENT}, clock_timestamp()"))
 BEGIN_MAKING: Final = begin_making("begin_making", blocking_operations("new.places"))
 FINISH_MAKING: Final = finish_making("finish_making", blocking_operations("made.places"))
 
@@ -157,7 +160,7 @@ def claim_own(name: str, spoil: str, claimable: str, *queries: str) -> Prepared:
         name,
         text(f"""
             WITH {", ".join((f"spoiled AS ({spoil})", *queries))}
-            SELECT {COLUMNS}, {_LAST_EVENT} FROM file_operations AS known WHERE {claimable}
+            SELECT {COLUMNS}, {_PRESENT} FROM file_operations AS known WHERE {claimable}
                 AND lease_ends_at = decided_at + cast(:lease AS interval)
                 AND clock_timestamp() < decided_at + cast(:lease AS interval) / 2
         """),  # noqa: S608 - only constants
@@ -180,7 +183,7 @@ def claim(name: str, spoil: str, claimable: str, *queries: str) -> Prepared:
                 )
                 ORDER BY id FOR UPDATE SKIP LOCKED
             )
-            RETURNING {COLUMNS}, {_LAST_EVENT}
+            RETURNING {COLUMNS}, {_PRESENT}
         """),  # noqa: S608 - only constants
         before=_AFTER_REFERENCES,
     )

@@ -48,6 +48,7 @@ class FileOperation(NamedTuple):
     token: str | None
     owner: str | None
     event: int | None = None  # the last event when it was claimed
+    catalog: str | None = None  # as in `Moment`, if it was claimed
 
     @property
     def trash_name(self) -> str:
@@ -73,9 +74,11 @@ class Failure(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A time of PostgreSQL, and the last event of the catalog at that time."""
+    """A time of PostgreSQL, and the last event of the catalog at that time. `catalog`: its UUID, None if it has none
+    yet."""
 
     event: int
+    catalog: str | None
     at: datetime
 
 

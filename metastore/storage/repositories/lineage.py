@@ -103,7 +103,8 @@ class Lineage(NamedTuple):
     or LOST_COMMITS, if `metastore db restored` has not run since. `problem_since`: when it was first noticed that the
     database does not continue what the witness has seen, in seconds since 1970; None if it does. `timeline`: of
     PostgreSQL, which begins a new one when a standby is promoted, and after a point-in-time recovery; 0 if unknown.
-    `cut`: the last event before the problem was noticed, which is the restored moment; None without a problem.
+    `cut`: the last event before the problem was noticed, which is the restored moment; None without a problem. `roots`:
+    of the witness, the configured roots of the servers.
     """
 
     catalog: str
@@ -116,6 +117,7 @@ class Lineage(NamedTuple):
     problem_since: float | None = None
     timeline: int = 0
     cut: int | None = None
+    roots: tuple[str, ...] = ()
 
 
 class PendingRemoval(NamedTuple):
