@@ -12,6 +12,7 @@ from metastore.settings import Settings
 from metastore.storage.postgres.engine import make_engine
 from metastore.storage.repositories.audit import AuditLine
 from metastore.storage.unit_of_work import Store
+from migrations import runner
 
 _HEADER: Final = (
     "number",
@@ -41,6 +42,7 @@ def audit(settings: Settings, chosen: Chosen, limit: int) -> str:
     begin = None if chosen.since is None else moment("--since", chosen.since)
     name = chosen.name.lower() if chosen.name else None
     with database(settings) as url:
+        runner.check(url)
         store = Store(make_engine(settings, url), settings)
         try:
             with store.read() as work:

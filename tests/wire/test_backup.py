@@ -118,7 +118,7 @@ def test_an_invalid_backup_changes_nothing(
     assert db("backup", file, database_url) == 0
     whole = file.read_bytes()
     file.write_bytes(whole[: len(whole) // 2])
-    fails("restore", file, empty_database_url)
+    assert f"({file}: is it complete?)" in fails("restore", file, empty_database_url)
     assert run(["db", "current", "--database-url", empty_database_url]) == 0
     assert "revision none" in capsys.readouterr().out
 

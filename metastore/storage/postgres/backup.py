@@ -81,7 +81,7 @@ def restore(url: str, file: Path) -> None:
         restore_errors.seek(0)
         load_errors.seek(0)
         if reading.returncode != -signal.SIGPIPE:  # SIGPIPE: psql has failed first
-            _raise_for(script, reading.returncode, restore_errors.read())
+            _raise_for(script, reading.returncode, restore_errors.read(), f" ({file}: is it complete?)")
         _raise_for(load, loading.returncode, load_errors.read())
 
 
@@ -123,7 +123,8 @@ def _quoted(value: str) -> str:
     return f"'{escaped}'"
 
 
-def _raise_for(command: list[str], status: int, stderr: bytes) -> None:
+def _raise_for(command: list[str], status: int, stderr: bytes, hint: str = "") -> None:
     if status:
         lines = [line for line in stderr.decode(errors="replace").splitlines() if line.strip()]
-        raise UnavailableError(f"{lines[0] if lines else f'{Path(command[0]).name} ended with status {status}'}")
+        said = lines[0] if lines else f"{Path(command[0]).name} ended with status {status}"
+        raise UnavailableError(f"{said}{hint}")
