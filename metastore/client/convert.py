@@ -161,6 +161,7 @@ def scan_plan_of(plan: ours.ScanPlan) -> structs.ScanPlan:
         table_version=plan.tableVersion,
         writes=structs.VisibleWrites(plan.writeToken, plan.highestWrite, tuple(plan.openWrites or ())),
         buckets=_scan_buckets(plan.buckets) if plan.buckets else None,
+        keys=None if plan.keys is None else tuple(plan.keys),
     )
 
 

@@ -170,7 +170,8 @@ class ScanBuckets:
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """The partitions that a query has to read. `buckets` are the buckets of the table.
+    """The partitions that a query has to read. `buckets` are the buckets of the table. `keys` are the names of its
+    partition columns; None from a server that does not tell.
 
     The partitions of a plan that was requested with `paged` are decoded when they are read.
     """
@@ -180,6 +181,7 @@ class ScanPlan:
     table_version: int
     writes: VisibleWrites = EVERY_WRITE
     buckets: ScanBuckets | None = None
+    keys: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

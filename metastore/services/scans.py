@@ -97,6 +97,7 @@ class ScanService(Service):
             highestWrite=writes.highest,
             openWrites=writes.open,
             buckets=_buckets(struct),
+            keys=[key.name for key in struct.partitionKeys],
         )
 
 

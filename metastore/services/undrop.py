@@ -33,11 +33,12 @@ from metastore.services.cascade.dependencies import rewrite
 from metastore.services.cascade.dropping import forget_by_name, undrop_by_name
 from metastore.services.files.change_loop import Attempt
 from metastore.services.files.journal import Journal
-from metastore.services.files.moves import Move, follow, relocate
+from metastore.services.files.moves import Move, follow, relocate_table
 from metastore.services.files.open_writes import follow_rename, move_registered, rewrite_partitions
 from metastore.services.files.planning import check_available, plan_undrop
 from metastore.services.files.undropping import moves_since, undrop_contents, undrop_target
 from metastore.services.rules.events import database_text, table_text
+from metastore.services.rules.iceberg_commits import names_metadata
 from metastore.services.rules.lookup import required
 from metastore.services.rules.table_data import data_of, locations_of_partition
 from metastore.services.rules.tables import is_dependent
@@ -218,11 +219,14 @@ class UndropService(FileService):
             )
         tables = self._show(work, drop, ids, database.id, table_id, name)
         stored = next(table for table in tables if table.ref.id == table_id)
-        locations = data_of(work, stored.ref, stored.encoded.decode())
+        table = stored.encoded.decode()
+        locations = data_of(work, stored.ref, table)
         moves: list[Move] = []
         taken: list[str] = []
         if locations and paths.canonical(locations[0]) not in work.file_operations.original_locations(drop.id):
             taken = locations[:1]  # the table was dropped without its data, which is still where it was
+        elif target.new_name and locations and names_metadata(table):
+            taken = locations[:1]  # files of Iceberg name each other by their locations, so they go back to them
         elif target.new_name and locations:
             home = str(database.encoded.decode().locationUri)
             moves = [Move(locations[0], paths.table_location(home, name.name))]
@@ -271,7 +275,7 @@ class UndropService(FileService):
         table.tableName = name.name
         for move in moves:
             self._warehouse.roots.require([move.target])
-            relocate(table.sd, move)
+            relocate_table(table, move)
             move_registered(work, stored.ref.id, move.source, move.target)
         work.tables.update(stored.ref.id, stored.ref.database_id, table)
         if moves:

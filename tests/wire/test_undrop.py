@@ -21,6 +21,7 @@ from thrift_idl.gen.hive_metastore.ttypes import (
     PrimaryKeysRequest,
     PrincipalType,
     RequestPartsSpec,
+    SerDeInfo,
     Table,
 )
 from thrift_idl.gen.metastore.ttypes import (
@@ -283,11 +284,53 @@ def test_its_place_is_taken(installation: Installation) -> None:
     installation.undrop("db.plain", new_name="again")
     assert installation.disk()["db.db/again/rows"] == "plain"
     installation.call("drop_table", "db", "again", True)
-    (installation.warehouse / "db.db/again").mkdir()
-    with pytest.raises(InvalidOperationError, match="that location exists already"):
+    other = installation.warehouse / "db.db/again/other"
+    other.parent.mkdir()
+    other.touch()
+    with pytest.raises(InvalidOperationError, match=r"that location exists already: .* \(--as NAME\)"):
         installation.undrop("db.again")
-    installation.undrop("db.again", new_name="third")
-    assert installation.disk()["db.db/third/rows"] == "plain"
+    other.unlink()
+    installation.undrop("db.again")
+    assert installation.disk()["db.db/again/rows"] == "plain"
+
+
+def test_properties_follow_the_files(installation: Installation) -> None:
+    """Spark reads a data source table from `path`: the old one may be that of another table by now."""
+    home = f"file:{installation.warehouse}/db.db"
+    for _ in range(2):
+        sd = descriptor(serdeInfo=SerDeInfo(None, "x.Serde", {"path": f"{home}/csv", "n": f"{home}/csv"}))
+        parameters = {"avro.schema.url": f"{home}/csv/schema", "write.data.path": f"{home}/csvs"}
+        installation.call("create_table", table("db", "csv", sd=sd, parameters=parameters))
+        installation.call("drop_table", "db", "csv", True)
+    installation.undrop("db.csv")
+    installation.undrop("db.csv", new_name="old")
+    renamed: Table = installation.call("get_table", "db", "csv").decode()
+    renamed.tableName = "new"
+    installation.call("alter_table", "db", "csv", renamed)
+    for name in ("old", "new"):
+        actual: Table = installation.call("get_table", "db", name).decode()
+        assert actual.sd.location == f"{home}/{name}"
+        assert actual.sd.serdeInfo.parameters == {"path": f"{home}/{name}", "n": f"{home}/csv"}
+        assert actual.parameters["avro.schema.url"] == f"{home}/{name}/schema"
+        assert actual.parameters["write.data.path"] == f"{home}/csvs"
+
+
+def test_files_of_iceberg_stay_where_they_were(installation: Installation) -> None:
+    place = installation.warehouse / "db.db/ice"
+    parameters = {"EXTERNAL": "TRUE", "external.table.purge": "TRUE", "metadata_location": f"file:{place}/1.json"}
+    parameters["table_type"] = "ICEBERG"
+    made = table("db", "ice", sd=descriptor(f"file:{place}"), parameters=parameters, tableType="EXTERNAL_TABLE")
+    installation.call("create_table", made)
+    (place / "1.json").write_text("metadata")
+    installation.call("drop_table", "db", "ice", True)
+    installation.undrop("db.ice", new_name="again")
+    actual: Table = installation.call("get_table", "db", "again").decode()
+    assert (actual.sd.location, actual.parameters["metadata_location"]) == (f"file:{place}", f"file:{place}/1.json")
+    assert (place / "1.json").read_text() == "metadata"
+    installation.call("drop_table", "db", "again", True)
+    installation.call("create_table", table("db", "other", sd=descriptor(f"file:{place}")))
+    with pytest.raises(InvalidOperationError, match="is used by another object of the catalog"):
+        installation.undrop("db.again", new_name="ice")
 
 
 def test_files_written_after_a_truncation_stay(installation: Installation) -> None:

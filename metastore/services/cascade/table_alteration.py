@@ -22,7 +22,7 @@ from metastore.services.cascade.dropping import TableDropping
 from metastore.services.cascade.freshness import keep_fresh
 from metastore.services.cascade.skew import keep_table_skew
 from metastore.services.files.change_loop import Attempt
-from metastore.services.files.moves import Move, relocate
+from metastore.services.files.moves import Move, relocate_table
 from metastore.services.files.open_writes import move_registered, rewrite_partitions
 from metastore.services.files.planning import check_unblocked, plan_moves
 from metastore.services.rules.events import table_text
@@ -186,7 +186,7 @@ def _move(work: UnitOfWork, old: Table, new: Table) -> Move | None:
     if not (paths.same(directory, _default_location(work, old)) and paths.same(new.sd.location, old.sd.location)):
         return None
     move = Move(directory, _default_location(work, new))
-    relocate(new.sd, move)
+    relocate_table(new, move)
     return move
 
 

@@ -159,8 +159,10 @@ class ChangeLoop:
                 self._check_not_foreign(source, target)
                 continue
             self._warehouse.require_valid(target)
-            if self._warehouse.exists(target):
-                raise InvalidOperationError(f"{source} cannot be moved to {target}: that location exists already")
+            is_undrop = paths.TRASH in source.split("/")
+            if self._warehouse.exists(target) and not (is_undrop and self._warehouse.children(target) == ([], [])):
+                mend = ": move its files away, or undrop the table under another name (--as NAME)" if is_undrop else ""
+                raise InvalidOperationError(f"{source} cannot be moved to {target}: that location exists already{mend}")
 
     def _check_not_foreign(self, source: str, target: str) -> None:
         """Raises InvalidOperationError if the files to restore are not in the trash, but the old location has files.

@@ -6,8 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from metastore.domain.location_properties import READERS
+from metastore.encoding.binary import copied
 from metastore.warehouse import paths
-from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor
+from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor, Table
 
 
 class Move(NamedTuple):
@@ -22,6 +24,24 @@ def relocate(sd: StorageDescriptor, move: Move) -> None:
     if sd.location:
         sd.location = _moved(sd.location, move)
     relocate_skew(sd, move)
+
+
+def relocate_table(table: Table, move: Move) -> None:
+    """Rewrites the locations of a table at or below the directory that moves, also those in its properties: Spark reads
+    the files of a data source table from `path`."""
+    relocate(table.sd, move)
+    table.parameters = _properties(table.parameters, move)
+    table.sd.parameters = _properties(table.sd.parameters, move)
+    table.sd.serdeInfo = copied(table.sd.serdeInfo)  # tables share it
+    table.sd.serdeInfo.parameters = _properties(table.sd.serdeInfo.parameters, move)
+
+
+def _properties(properties: dict[str, str], move: Move) -> dict[str, str]:
+    known = set(paths.absolute(text for name, text in properties.items() if name.lower() in READERS))
+    return {
+        name: _moved(text, move) if name.lower() in READERS and text in known else text
+        for name, text in properties.items()
+    }
 
 
 def relocate_skew(sd: StorageDescriptor, move: Move) -> None:
