@@ -129,6 +129,7 @@ struct ScanPlan {
   8: optional list<i64> openWrites,
   9: optional ScanBuckets buckets,             // unset: not bucketed
   10: optional list<PackedScanPage> pages,     // all partitions of a large plan, in the same order, if the request asks for pages
+  11: optional list<string> keys,              // names of the partition columns, in the order of ScanPartition.values
 }
 
 // ---- Publishing writes

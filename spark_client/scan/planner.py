@@ -15,6 +15,7 @@ seen and that cannot match, so new partitions are read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from metastore.client import MetastoreClient
 from metastore.client.structs import ScanPartition, ScanPlan, ScanStorage
@@ -78,7 +79,7 @@ class Planner:
         return ScanAnswer(
             [
                 _scanned_partition(partition, partition_buckets(name, buckets, request.keys, partition, plan.storages))
-                for partition in plan.partitions
+                for partition in _in_order(name, request.keys, plan)
             ],
             pruned=[storage.pruned_files for storage in plan.storages],
             writes=plan.writes,
@@ -154,6 +155,23 @@ def _spark_filters(
 
 def _values_predicate(pushed: PushedFilter) -> Expression:
     return values_predicate(pushed.column, pushed.values, include=pushed.include)
+
+
+def _in_order(table: str, keys: Sequence[str], plan: ScanPlan) -> Iterable[ScanPartition]:
+    """Returns the partitions with their values in the order of the query's partition columns: a DataFrame or view may
+    be older than the table. Raises UnreadableTableError if the table has other partition columns by now.
+    """
+    wanted, present = [key.lower() for key in keys], [key.lower() for key in (keys if plan.keys is None else plan.keys)]
+    if wanted == present:
+        return plan.partitions
+    if sorted(wanted) != sorted(present):
+        said = f"partitioned by {', '.join(present)}" if present else "not partitioned"
+        raise UnreadableTableError(f"{table} was replaced after this query was analyzed, and is {said}: read it again")
+    order = [present.index(key) for key in wanted]
+    return (
+        replace(partition, values=tuple(partition.values[position] for position in order))
+        for partition in plan.partitions
+    )
 
 
 def _scanned_partition(partition: ScanPartition, buckets: PartitionBuckets | None) -> ScannedPartition:

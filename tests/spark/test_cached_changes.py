@@ -44,6 +44,23 @@ def test_rows_that_another_program_added_stay(
     assert sorted(map(tuple, rows)) == expected
 
 
+@pytest.mark.parametrize("format_", ["STORED AS PARQUET", "STORED AS TEXTFILE"])
+def test_a_view_that_is_older_than_its_table(spark: Session, table_name: str, format_: str) -> None:
+    spark.sql(f"CREATE TABLE {table_name} (id INT) PARTITIONED BY (a INT, b INT) {format_}")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 1, 2)")
+    view = spark.table(table_name)
+    assert view.collect() == [(1, 1, 2)]
+    spark.sql(f"DROP TABLE {table_name}")
+    spark.sql(f"CREATE TABLE {table_name} (id INT) PARTITIONED BY (b INT, a INT) {format_}")
+    spark.sql(f"INSERT INTO {table_name} VALUES (10, 7, 8), (11, 8, 8)")
+    assert view.select("id", "a", "b").filter("b = 7").collect() == [(10, 8, 7)]
+    spark.sql(f"DROP TABLE {table_name}")
+    spark.sql(f"CREATE TABLE {table_name} (id INT, a INT, b INT) {format_}")
+    spark.sql(f"INSERT INTO {table_name} VALUES (1, 1, 2)")
+    with pytest.raises(Exception, match="and is not partitioned: read it again|is not a partitioned table"):
+        view.filter("a = 1").collect()
+
+
 def test_concatenate_says_that_a_table_is_cached(spark: Session, table_name: str) -> None:
     spark.sql(f"CREATE TABLE {table_name} (id BIGINT) STORED AS PARQUET")
     for number in range(2):

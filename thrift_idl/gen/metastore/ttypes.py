@@ -386,6 +386,7 @@ class ScanPlan(TBase):
      - openWrites
      - buckets
      - pages
+     - keys
 
     """
 
@@ -398,10 +399,11 @@ class ScanPlan(TBase):
         'openWrites',
         'buckets',
         'pages',
+        'keys',
     )
 
 
-    def __init__(self, partitions=None, storages=None, tableVersion=None, writeToken=None, highestWrite=None, openWrites=None, buckets=None, pages=None,):
+    def __init__(self, partitions=None, storages=None, tableVersion=None, writeToken=None, highestWrite=None, openWrites=None, buckets=None, pages=None, keys=None,):
         self.partitions = partitions
         self.storages = storages
         self.tableVersion = tableVersion
@@ -410,6 +412,7 @@ class ScanPlan(TBase):
         self.openWrites = openWrites
         self.buckets = buckets
         self.pages = pages
+        self.keys = keys
 
 
 class BeginWriteRequest(TBase):
@@ -1900,6 +1903,7 @@ ScanPlan.thrift_spec = (
     (8, TType.LIST, 'openWrites', (TType.I64, None, False), None, ),  # 8
     (9, TType.STRUCT, 'buckets', [ScanBuckets, None], None, ),  # 9
     (10, TType.LIST, 'pages', (TType.STRUCT, [PackedScanPage, None], False), None, ),  # 10
+    (11, TType.LIST, 'keys', (TType.STRING, 'UTF8', False), None, ),  # 11
 )
 all_structs.append(BeginWriteRequest)
 BeginWriteRequest.thrift_spec = (
