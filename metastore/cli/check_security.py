@@ -175,7 +175,7 @@ def _mechanisms(address: Address, credentials: Credentials) -> Finding:
             answer = b""
             while len(answer) < 2**16 and (data := stream.recv(4096)):
                 answer += data
-    except OSError as error:
+    except (OSError, errors.CredentialsError) as error:
         return None, f"SASL: {error}"
     return None, f"SASL: {answer[5:].decode(errors='replace') or 'no answer; not a server of this project'}"
 

@@ -16,6 +16,7 @@ import urllib.request
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from metastore.bounded_fetch import fetch, make_opener
 from metastore.domain.privileges import OWNER_RIGHTS, Right
@@ -47,6 +48,8 @@ class PolicyEngine:
             raise ConfigurationError(
                 f"authorization=opa needs opa_url, the URL of a rule, not {url!r}: http://127.0.0.1:8181/v1/data/metastore/rights"
             )
+        if "@" in urlsplit(url).netloc:
+            raise ConfigurationError("opa_url has a user or password, which the server cannot send: remove them")
         try:
             context = ssl.create_default_context(cafile=str(authorities) if authorities else None)
         except OSError as error:

@@ -108,8 +108,11 @@ class _FetchedKeys:
 def _read_keys(jwt: Any, path: Path, _refresh: bool) -> list[Any]:
     """Reads the keys of a file."""
     try:
-        return _signing(jwt.PyJWKSet.from_json(path.read_text()))
-    except (OSError, ValueError) as error:
+        content = json.loads(path.read_text())
+        if not isinstance(content, dict):
+            raise TypeError("it is not a JSON object")
+        return _signing(jwt.PyJWKSet(content.get("keys")))
+    except (*_ERRORS, jwt.PyJWTError) as error:
         raise jwt.PyJWKClientConnectionError(f"{path} cannot be read as a key set: {error}") from error
 
 

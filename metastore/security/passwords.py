@@ -260,9 +260,13 @@ class PasswordFile:
 
 
 def hashed(password: str) -> str:
-    """Returns the hash of a password in the format of the file."""
+    """Returns the hash of a password in the format of the file. Raises InvalidInputError if it is no valid text."""
     salt = secrets.token_bytes(_SALT)
-    key = hashlib.scrypt(password.encode(), salt=salt, n=_COST, r=_BLOCK, p=_PARALLEL)
+    try:
+        content = password.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInputError("The password is not valid UTF-8") from error
+    key = hashlib.scrypt(content, salt=salt, n=_COST, r=_BLOCK, p=_PARALLEL)
     return "$".join((_SCHEME, str(_COST), str(_BLOCK), str(_PARALLEL), _text(salt), _text(key)))
 
 

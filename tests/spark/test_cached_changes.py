@@ -57,7 +57,7 @@ def test_a_view_that_is_older_than_its_table(spark: Session, table_name: str, fo
     spark.sql(f"DROP TABLE {table_name}")
     spark.sql(f"CREATE TABLE {table_name} (id INT, a INT, b INT) {format_}")
     spark.sql(f"INSERT INTO {table_name} VALUES (1, 1, 2)")
-    with pytest.raises(Exception, match="and is not partitioned: read it again|is not a partitioned table"):
+    with pytest.raises(Exception, match=r"and is not partitioned: read it again|is not a partitioned table"):
         view.filter("a = 1").collect()
 
 

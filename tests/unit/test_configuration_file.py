@@ -140,6 +140,10 @@ def test_shown_passwords_are_hidden(file: Path) -> None:
     ("text", "said"),
     [
         ('[authorization]\nauthorization = "opa"\n', "authorization=opa needs opa_url"),
+        (
+            '[authorization]\nauthorization = "opa"\nopa_url = "http://u:secret@127.0.0.1/v1"\n',
+            "opa_url has a user or password, which the server cannot send",
+        ),
         ('[authorization]\naudit_stream = "syslog:/dev/log"\n', "audit_stream needs audit=log"),
         ('[authorization]\naudit = "log"\naudit_stream = "gopher://x"\n', "audit_stream 'gopher://x' must be file:"),
     ],

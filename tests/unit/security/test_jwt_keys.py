@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from metastore.errors import ConfigurationError
 from metastore.identity import AuthenticationFailedError
 from metastore.security import key_sets
 from metastore.security.jwt import JsonWebTokens
@@ -37,6 +38,14 @@ def test_a_token_without_key_id_needs_exactly_one_key(tmp_path: Path) -> None:
     file.write_text(json.dumps({"keys": public}))
     with pytest.raises(AuthenticationFailedError, match="no key set has its key"):
         tokens.identity(jwt.encode(claims, keys[0], algorithm="EdDSA"))
+
+
+@pytest.mark.parametrize("content", ["[]", "null", "3", "{}", '{"keys": []}', '{"keys": 1}', '{"keys": [{}]}', "{"])
+def test_a_file_that_is_no_key_set(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "keys"
+    file.write_text(content)
+    with pytest.raises(ConfigurationError, match=f"jwt_keys: {file} cannot be read as a key set: "):
+        JsonWebTokens(str(file), "us", "metastore", "sub")
 
 
 @pytest.mark.parametrize(

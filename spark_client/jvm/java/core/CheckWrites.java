@@ -61,7 +61,7 @@ public final class CheckWrites extends Rule {
     if (plan instanceof TruncateTableCommand) checkWrite(((TruncateTableCommand) plan).tableName(), true, true);
     if (plan instanceof CreateDataSourceTableAsSelectCommand) {
       CreateDataSourceTableAsSelectCommand create = (CreateDataSourceTableAsSelectCommand) plan;
-      boolean appends = appends(create.table().identifier(), create.mode());
+      boolean appends = create.mode() != SaveMode.Overwrite && appends(create.table().identifier(), create.mode());
       if (!appends || isElsewhere(create.table())) checkCreate(create.table());
     }
     if (plan instanceof CreateDataSourceTableCommand) {  // lists the files of a location before it creates the table
