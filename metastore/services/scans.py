@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -83,14 +83,12 @@ class ScanService(Service):
         types = {column.name: column.type for column in struct.sd.cols}
         shapes = {number: _shape(sd, types, predicate) for number, sd in kept.descriptors.items()}
         sample: list[tuple[ScanRow, ScanPartition]] = []
-        planned = _planned(kept, shapes, sample)
-        packed = [_packed(page) for page in planned] if paged and kept.count > SCAN_PAGE else None
-        partitions = [partition for page in planned for partition in page]
+        partitions, pages = _in_pages(_planned(kept, shapes, sample), is_packed=paged and kept.count > SCAN_PAGE)
         if is_query:
             self._record(stored.ref, types.keys(), predicate, kept.count, sample)
         return ScanPlan(
             partitions=partitions,
-            pages=packed,
+            pages=pages,
             storages=[_storage(sd, shapes[number]) for number, sd in kept.descriptors.items()],
             tableVersion=stored.ref.version,
             writeToken=stored.ref.write_token,
@@ -153,6 +151,15 @@ def _planned(
         sample += [(page[number], partitions[number]) for number in here]
         start += len(page)
         yield partitions
+
+
+def _in_pages(
+    planned: Iterable[list[ScanPartition]], *, is_packed: bool
+) -> tuple[list[ScanPartition], list[PackedScanPage] | None]:
+    """Returns the partitions in one list, or in compressed pages."""
+    if is_packed:
+        return [], [_packed(page) for page in planned]
+    return [partition for page in planned for partition in page], None
 
 
 def _packed(partitions: list[ScanPartition]) -> PackedScanPage:

@@ -34,7 +34,8 @@ def test_rows_of_the_restored_moment(make_database: Callable[..., str], tmp_path
         assert sorted(read(table.full_name, uri=client)["id"].to_pylist()) == [7, 8]
     restored = make_database(empty=True)
     assert run(["db", "restore", str(backup), "--database-url", restored]) == 0
-    assert run(["db", "restored", "--database-url", restored, "--warehouse", str(tmp_path / "warehouse")]) == 0
+    places = ["--warehouse", str(tmp_path / "warehouse"), "--allowed-locations", str(tmp_path.parent)]
+    assert run(["db", "restored", "--database-url", restored, *places]) == 0
     with running(restored, tmp_path) as server, connect(server.uri) as client:
         assert sorted(read(table.full_name, uri=client)["id"].to_pylist()) == [1, 2]
         assert len([*files(server.uri, table.full_name)]) == 2
