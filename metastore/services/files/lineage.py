@@ -90,7 +90,7 @@ class LineageGuard:
             return difference(now, witness)
         outside = set(witness.roots).difference(self._warehouse.roots.within(witness.roots))
         if outside:
-            return f"Servers use {', '.join(sorted(outside))}, too. Add it to METASTORE_ALLOWED_LOCATIONS{advice}"
+            return f"Servers use {', '.join(sorted(outside))}, too. Set METASTORE_ALLOWED_LOCATIONS as they do{advice}"
         return None
 
     def write(self, lineage: Lineage) -> None:

@@ -22,7 +22,7 @@ from tests.bench.operating.changer import Changer
 from tests.bench.operating.interruptions import OUTAGE
 from tests.fixtures.database import reachable_folder
 from tests.fixtures.installed_postgres import installed_postgres
-from tests.fixtures.server import Server, connected, running
+from tests.fixtures.server import OTHER_ROOTS, Server, connected, running
 from tests.fixtures.standby import control, cut_off, hot_standby
 from thrift_idl.gen.metastore.ttypes import CheckFilesRequest, CleanRequest
 
@@ -111,7 +111,7 @@ def _verify(server: Server, url: str, changers: list[Changer]) -> Wrong:
     wrong += _compare(server, written, "after repair")
     command = [sys.executable, "-m", "metastore.cli", "db", "restored", "--warehouse", str(_warehouse(server))]
     done = subprocess.run(
-        [*command, "--allowed-locations", str(_warehouse(server).parent)],
+        [*command, "--allowed-locations", ",".join((str(_warehouse(server).parent), *OTHER_ROOTS))],
         capture_output=True,
         text=True,
         env={**os.environ, "METASTORE_DATABASE_URL": url},

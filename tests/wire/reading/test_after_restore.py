@@ -23,7 +23,7 @@ def ids(*numbers: int) -> pa.Table:
 def test_rows_of_the_restored_moment(make_database: Callable[..., str], tmp_path: Path) -> None:
     """Files that the lost history replaced, dropped or wrote: readers have those of the backup, and no others."""
     url, backup = make_database(), tmp_path / "backup"
-    with running(url, tmp_path) as server, connect(server.uri) as client:
+    with running(url, tmp_path, other_roots=()) as server, connect(server.uri) as client:
         table = make_table(client, {"id": "bigint"}, {"ds": "string"})
         for day, number in (("1", 1), ("2", 2)):
             table.overwrite([day], ids(number))

@@ -233,7 +233,7 @@ def test_settings_that_are_not_those_of_the_servers_are_rejected(
     catalog.restore(file)
     places = ("--warehouse", str(catalog.warehouse)), ("--allowed-locations", str(outside))
     assert catalog.command("restored", *places[0]) == 1
-    assert f"Servers use file:{outside}, too. Add it to METASTORE_ALLOWED_LOCATIONS" in capsys.readouterr().err
+    assert f"Servers use file:{outside}, too. Set METASTORE_ALLOWED_LOCATIONS as they do" in capsys.readouterr().err
     assert catalog.command("restored", "--warehouse", str(tmp_path / "typo"), *places[1]) == 1
     assert "is this its warehouse? Set METASTORE_WAREHOUSE" in capsys.readouterr().err
     assert catalog.command("restored", *places[0], *places[1]) == 0
