@@ -111,7 +111,7 @@ def _verify(server: Server, url: str, changers: list[Changer]) -> Wrong:
     wrong += _compare(server, written, "after repair")
     command = [sys.executable, "-m", "metastore.cli", "db", "restored", "--warehouse", str(_warehouse(server))]
     done = subprocess.run(
-        [*command, "--allowed-locations", ",".join((str(_warehouse(server).parent), *OTHER_ROOTS))],
+        [*command, "--allowed-locations", ",".join((str(_warehouse(server).parents[1]), *OTHER_ROOTS))],
         capture_output=True,
         text=True,
         env={**os.environ, "METASTORE_DATABASE_URL": url},
