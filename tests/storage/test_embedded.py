@@ -273,9 +273,9 @@ def answers(url: str, question: str = "SELECT 1") -> bool:
 
 def eventually(condition: Callable[[], bool]) -> bool:
     """Polls until the condition is true, or fails after the time limit."""
-    deadline = time.monotonic() + 60  # a checkpoint takes as long as the disk takes
+    deadline = time.monotonic() + 200  # a checkpoint takes as long as the disk takes
     while not (result := condition()) and time.monotonic() < deadline:
-        time.sleep(0.01)
+        time.sleep(0.05)
     return result
 
 
