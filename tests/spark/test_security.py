@@ -40,7 +40,7 @@ spark.stop()
 GRANTS = """
 from metastore.client import MetastoreClient
 from thrift_idl.gen.hive_metastore.ttypes import (
-    HiveObjectPrivilege, HiveObjectRef, HiveObjectType, PrincipalType, PrivilegeBag, PrivilegeGrantInfo
+    Database, HiveObjectPrivilege, HiveObjectRef, HiveObjectType, PrincipalType, PrivilegeBag, PrivilegeGrantInfo
 )
 
 admin = MetastoreClient(sys.argv[1], user="root")
@@ -108,6 +108,17 @@ for table, kind in {"sheet": "USING csv", "note": "STORED AS TEXTFILE"}.items():
 spark.sql(attempts["LOAD"])  # needs INSERT, not SELECT
 print("loaded", (folder / "__init__.py").exists())
 
+# Spark drops the table before it writes the rows of the next one.
+admin.methods.create_database(Database("closed", None, folder.parent.as_uri() + "/closed", {}))
+create = of_clerk("root", (HiveObjectRef(HiveObjectType.DATABASE, "closed"), "CREATE"))
+admin.methods.grant_privileges(create)
+spark.range(5).write.format("csv").saveAsTable("closed.sheet")
+admin.methods.revoke_privileges(create)
+try:
+    spark.range(7).write.format("csv").mode("overwrite").saveAsTable("closed.sheet")
+except Exception as error:
+    print("replaced", "[CREATE] privilege" in str(error), spark.table("closed.sheet").count())
+
 # A right that ends while the rows are written.
 publish, folder = MetastoreClient.publish, Path(admin.methods.get_table("default", "plain").sd.location[len("file:"):])
 take_from_creator("plain")
@@ -164,4 +175,5 @@ def test_spark_over_tls(database_url: str, start_metastore: Callable[..., Server
         assert done.stdout.count(f"{table} read True") == 6, done.stdout
         assert f"{table} files ['rows']" in done.stdout, done.stdout
     assert "loaded True" in done.stdout, done.stderr[-3000:]
+    assert "replaced True 5" in done.stdout, done.stdout
     assert "revoked True []" in done.stdout, done.stdout + done.stderr[-3000:]

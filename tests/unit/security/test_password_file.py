@@ -70,3 +70,9 @@ def test_a_name_that_the_file_cannot_hold_is_rejected(tmp_path: Path, name: str)
     file = PasswordFile(tmp_path / "users")
     with pytest.raises(InvalidInputError, match="a name without colons"):
         file.add(name, "password")
+
+
+def test_a_password_that_is_no_text_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="The password is not valid UTF-8"):
+        PasswordFile(tmp_path / "users").add("bob", b"\xff".decode(errors="surrogateescape"))
+    assert not (tmp_path / "users").exists()
