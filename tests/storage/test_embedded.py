@@ -235,9 +235,14 @@ def test_a_killed_server_is_started_again(data_dir: Path) -> None:
 def test_the_log_to_replay_is_bounded(data_dir: Path) -> None:
     with EmbeddedPostgres(data_dir) as postgres:
         megabyte = "pg_logical_emit_message(false, '', repeat('x', 1048576))"
-        ask(postgres.url, f"SELECT count({megabyte}) FROM generate_series(1, 200)")
         bounded = "SELECT pg_current_wal_lsn() - redo_lsn < 64 * 1048576 FROM pg_control_checkpoint()"
-        assert eventually(lambda: answers(postgres.url, bounded)), "by default, after a gigabyte or five minutes"
+
+        def is_bounded(written: int) -> bool:
+            ask(postgres.url, f"SELECT count({megabyte}) FROM generate_series(1, {written})")
+            return bool(answers(postgres.url, bounded))
+
+        # A checkpoint takes minutes on an idle server. It keeps pace with what is written meanwhile.
+        assert is_bounded(200) or eventually(lambda: is_bounded(1)), "by default, after a gigabyte or five minutes"
 
 
 def test_the_size_of_its_log_is_limited(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +278,7 @@ def answers(url: str, question: str = "SELECT 1") -> bool:
 
 def eventually(condition: Callable[[], bool]) -> bool:
     """Polls until the condition is true, or fails after the time limit."""
-    deadline = time.monotonic() + 200  # a checkpoint takes as long as the disk takes
+    deadline = time.monotonic() + 60  # a checkpoint takes as long as the disk takes
     while not (result := condition()) and time.monotonic() < deadline:
         time.sleep(0.05)
     return result

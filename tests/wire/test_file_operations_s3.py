@@ -12,6 +12,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from metastore.warehouse.filesystem import Warehouse
+from metastore.warehouse.s3 import BoundedS3
 from tests.fixtures.server import Server, connected
 from tests.wire.builders import partition, table
 from tests.wire.writing import begin, publish
@@ -36,6 +37,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     with urlopen(Request(f"http://{host}:{port}/moto-api/reset", method="POST")):  # its objects belong to one process
         client: Any = boto3.client("s3")
     client.create_bucket(Bucket="bucket")
+    BoundedS3.clear_instance_cache()  # it has the address of another test's server
     yield client
     client.close()
     server.stop()
