@@ -70,12 +70,12 @@ class Catalog:
 
     def read(self, client: Any, wait: Wait, left: Any = ()) -> State:
         assert client is not None
+        existing = self.partitions.get(wait.table, set())  # before it counts: a test then changes the partitions
         self.readings += 1
         self._loop.call_soon_threadsafe(self._read.set)
         if self.errors:
             raise self.errors.pop()
         tables = {wait.key, ("d", self.bases.get(wait.table, wait.table))}
-        existing = self.partitions.get(wait.table, set())
         return State(tuple(each for each in wait.partitions if each not in existing), frozenset(tables))
 
     async def when_read(self, times: int = 1) -> None:
