@@ -159,7 +159,7 @@ class ChangeLoop:
                 self._check_not_foreign(source, target)
                 continue
             self._warehouse.require_valid(target)
-            is_undrop = paths.TRASH in source.split("/")
+            is_undrop = self._warehouse.roots.is_in_trash(source)
             if self._warehouse.exists(target) and not (is_undrop and self._warehouse.children(target) == ([], [])):
                 mend = ": move its files away, or undrop the table under another name (--as NAME)" if is_undrop else ""
                 raise InvalidOperationError(f"{source} cannot be moved to {target}: that location exists already{mend}")
@@ -169,7 +169,7 @@ class ChangeLoop:
 
         They may belong to another table, for example after the database was restored to an older moment.
         """
-        if paths.TRASH in source.split("/") and self._warehouse.exists(target):
+        if self._warehouse.roots.is_in_trash(source) and self._warehouse.exists(target):
             raise InvalidOperationError(
                 f"{target} cannot be restored: its files are no longer in the trash, and other files exist there; "
                 f"run 'metastore db restored' if the database was restored, else move those files away"

@@ -212,8 +212,8 @@ class Journal:
     def forget_moves(self, age: timedelta) -> None:
         """Deletes older parts of the log of moves, unless the database was restored and may need them."""
         if not self.lineage.problem():
-            with self.store.transaction(audited=False) as work:
-                catalog = work.catalogs.identity()
+            with self.store.read() as work:
+                catalog = work.lineage.read().catalog
             forget_moves(self.warehouse, catalog, age)
 
     def renew(self) -> None:

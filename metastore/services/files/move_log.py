@@ -105,8 +105,8 @@ def log_renames(warehouse: Warehouse, renames: Iterable[tuple[str, str]], moment
     renamed them back (`kind`).
 
     `renames`: canonical (source, target). Those outside of the roots are left out, and entries of a root, which a
-    restore does not move. A log that cannot be written is a
-    warning: a restore cannot follow these renames then, but the client's write goes on.
+    restore does not move. A log that cannot be written is a warning: a restore cannot follow these renames then, but
+    the client's write goes on.
     """
     parents = {source: paths.canonical(paths.parent(source)) for source, _ in renames}
     roots = warehouse.roots.deletable([*parents, *parents.values()])

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from metastore.domain.location_properties import READERS
-from metastore.encoding.binary import copied
 from metastore.warehouse import paths
 from thrift_idl.gen.hive_metastore.ttypes import StorageDescriptor, Table
 
@@ -32,7 +31,6 @@ def relocate_table(table: Table, move: Move) -> None:
     relocate(table.sd, move)
     table.parameters = _properties(table.parameters, move)
     table.sd.parameters = _properties(table.sd.parameters, move)
-    table.sd.serdeInfo = copied(table.sd.serdeInfo)  # tables share it
     table.sd.serdeInfo.parameters = _properties(table.sd.serdeInfo.parameters, move)
 
 
